@@ -44,7 +44,7 @@ def _slowed_task(made: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[A
 @functools.cache
 def _slow_down() -> None:
     from anonkit.engines.reading.splits import DrawnSplits, ParquetSplits
-    from anonkit.engines.writing.ordered_parts import StoredSplits
+    from anonkit.engines.writing.part_files import StoredSplits
     from anonkit.engines.writing.part_tasks import PartTask
 
     for kind in (ParquetSplits, StoredSplits, DrawnSplits):

@@ -63,13 +63,8 @@ HOME_OF_HEAVY: dict[str, set[str]] = {
     "integrations/great_expectations/class_expectations.py": {"great_expectations"},
     "engines/spark/spark_engine.py": {"pyspark"},
     "engines/spark/spark_beside.py": {"pyspark"},
-    "engines/spark/spark_categories.py": {"pyspark"},
-    "engines/spark/spark_columns.py": {"pyspark"},
-    "engines/spark/spark_copies.py": {"pyspark"},
-    "engines/spark/spark_counts.py": {"pyspark"},
-    "engines/spark/spark_order.py": {"pyspark"},
-    "engines/spark/spark_sessions.py": {"pyspark"},
     "engines/spark/spark_sources.py": {"pyspark"},
+    "engines/spark/spark_copies.py": {"pyspark"},
     "engines/spark/spark_workers.py": {"pyspark"},
 }
 """Files that may import a heavy package at their top, because they are themselves imported late."""

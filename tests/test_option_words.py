@@ -30,7 +30,7 @@ from anonkit.parameters import parameters_of
 
 PACKAGE = Path(anonkit.__file__).parent
 DASHED = re.compile(r"(?:^|[^\w<!-])--[a-z]")
-WHOLE_COMMANDS = {"report/review.py": "anonkit report --diff"}
+WHOLE_COMMANDS = {"report/markdown.py": "anonkit report --diff"}
 """Texts that name a command of the shell with its option: the page of a report says what its reader may type."""
 OTHER_COMMANDS = ("integrations/github_action.py", "datasets/__main__.py", "desk/decided_release.py")
 """The modules out of `cli` that are commands themselves, or write whole ones: the options are their own."""

@@ -28,10 +28,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonkit.auditing.attacks.loss import ALPHA, BELOW, REFUTED, REFUTED_ALPHA, LossBound
-from anonkit.auditing.attacks.rates import WEAK
+from anonkit.auditing.attacks.success_rates import ALPHA, BELOW, REFUTED, REFUTED_ALPHA, WEAK, LossBound
 from anonkit.auditing.epsilon_audit import EpsilonBound, epsilon_from_counts, lower_bound
-from anonkit.domains.array_types import BoolArray, IntArray
+from anonkit.domains.coded_columns import BoolArray, IntArray
 from anonkit.engines import open_engine
 from anonkit.methods import make_method
 from anonkit.policy.column_declarations import Column, Role

@@ -21,24 +21,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.auditing.attacks.loss import REFUTED_ALPHA, Guesser, LossBound, epsilon_of_guesses
-from anonkit.domains.array_types import FloatArray
-from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.auditing.attacks.success_rates import REFUTED_ALPHA, Guesser, LossBound, epsilon_of_guesses
+from anonkit.domains.coded_columns import FloatArray
 from anonkit.domains.domain_codes import codes_of_cells
-from anonkit.domains.number_bins import classes_from_params
+from anonkit.domains.number_bins import Categories, Grid, classes_from_params
 from anonkit.engines import open_engine
 from anonkit.methods import make_method
 from anonkit.policy.column_declarations import Column, Missing, Role
 from anonkit.policy.declaration import Policy
-from anonkit.promises.neighbouring_tables import REPLACE
+from anonkit.promises.guarantee import REPLACE
 from anonkit.protocols import Draft, Engine, Method
 from anonkit.published.additive_scores import places_of, region_of_nodes
 from anonkit.published.marginal_tables import OneWayTable, PairTable
 from anonkit.published.product_mixtures import FORMATS as MARGINALS
 from anonkit.published.statements.noise_statement import FORMAT as STATEMENT
-from anonkit.published.statements.noise_statement import CellRows
-from anonkit.published.statements.queries import Count, Sum
-from anonkit.published.statements.statement_json import from_params
+from anonkit.published.statements.noise_statement import CellRows, Count, Sum, from_params
 from anonkit.published.tree_model import FORMATS as FORESTS
 from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness

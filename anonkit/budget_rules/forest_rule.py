@@ -5,14 +5,141 @@ The facts are epsilon, the number of rows (public, or counted with noise), the n
 two things that are paid for where there are rows enough: a noisy reading of how far attributes depend on each other
 within classes, and a private choice of two on which the class depends together.
 The constants were found on many tables: docs/methods/details/dp_forest.md has them, and how far off others are.
+
+Budget allocation over the levels of a tree, from the root to the leaves, by public weights.
+
+Shares of a budget for tables of counts by class, by their sizes; and which law of noise is less on all of them.
+
+The law of the noise of histograms by class: discrete Laplace, or with a delta discrete Gaussian where that is less.
+
+A row is in the histogram of every measured attribute. Under Laplace noise their epsilons add up, and the noise of a
+cell grows with their number; under Gaussian noise their rho adds up, and the noise grows with the root of it. So the
+same budget pays for more histograms of the same noise: their number decides the law of the noise, and how many are
+measured.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+
+from anonkit.budget_rules.spike_rule import LAPLACE
+
+
+def uniform(levels: int) -> list[Fraction]:
+    """Return equal weights."""
+    return [Fraction(1)] * levels
+
+
+def halving(levels: int) -> list[Fraction]:
+    """Return half of what is left for each level; the last two get the same."""
+    return [Fraction(1, 1 << min(level + 1, levels - 1)) if levels > 1 else Fraction(1) for level in range(levels)]
+
+
+def arithmetic_ascending(levels: int) -> list[Fraction]:
+    """Return 1, 2, ..., h: most for the leaves."""
+    return [Fraction(level + 1) for level in range(levels)]
+
+
+def arithmetic_descending(levels: int) -> list[Fraction]:
+    """Return h, ..., 2, 1: most for the root."""
+    return [Fraction(levels - level) for level in range(levels)]
+
+
+def harmonic(levels: int) -> list[Fraction]:
+    """Return 1/h, ..., 1/2, 1 (eDPRF)."""
+    return [Fraction(1, levels - level) for level in range(levels)]
+
+
+ALLOCATIONS: Mapping[str, Callable[[int], list[Fraction]]] = {
+    "uniform": uniform,
+    "halving": halving,
+    "arithmetic-ascending": arithmetic_ascending,
+    "arithmetic-descending": arithmetic_descending,
+    "harmonic": harmonic,
+}
+
+
+def table_weights(sizes: Sequence[int], law: str = LAPLACE) -> list[Fraction]:
+    """Return how a budget is divided over tables of so many columns, by a public rule.
+
+    Epsilon in proportion to the cube root of the number of columns, rho to the square root: the least noise in sum over
+    all cells.
+    """
+    return [Fraction(size ** (1 / 3 if law == LAPLACE else 1 / 2)) for size in sizes]
+
+
+def gaussian_pays(sizes: Sequence[int], epsilon: Fraction, rho: Fraction) -> bool:
+    """Return True if Gaussian noise of a whole rho has less variance over all cells than Laplace noise of an epsilon.
+
+    A function of public facts: both are divided by `table_weights`, under which the variances of all cells add up to
+    (sum of square roots)**2 / (2 rho) and 2 (sum of cube roots)**3 / epsilon**2, times the number of classes.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Columns of each table.
+    epsilon, rho : Fraction
+        What one row may cost in all, either way.
+    """
+    gaussian = math.fsum(map(math.sqrt, sizes)) ** 2 / (2 * float(rho))
+    laplace = 2 * math.fsum(math.pow(size, 1 / 3) for size in sizes) ** 3 / float(epsilon) ** 2
+    return gaussian < laplace
+
+
+_ONE = 1 << 52
+_MORE = 2
+"""Factor on the number of histograms of the same noise: docs/methods/details/dp_forest.md names the tables."""
+LEAST_RATE = 1 << 12
+"""Least rho of one histogram, in units of 2**-52: Gaussian noise is not drawn any wider."""
+
+
+def gaussian_histograms(units: int, rho_units: int, asked: int, attributes: int) -> int:
+    """Return the number of histograms to measure with Gaussian noise; 0 where Laplace noise is drawn.
+
+    Gaussian noise is drawn where more histograms than were planned have no more of it than these have of Laplace
+    noise. Twice as many are measured then: for few rows, more attributes help more than less noise does.
+
+    Parameters
+    ----------
+    units : int
+        Loss of a row in all histograms together, in units of 2**-52 of epsilon.
+    rho_units : int
+        The rho of a row that this epsilon and delta come to, in units of 2**-52; 0 without a delta.
+    asked : int
+        Histograms with Laplace noise, 1 or more.
+    attributes : int
+        Histograms that there can be.
+    """
+    quiet = as_quiet(units, rho_units, asked)
+    return min(_MORE * quiet, attributes) if quiet > asked else 0
+
+
+def as_quiet(units: int, rho_units: int, histograms: int) -> int:
+    """Return how many histograms of Gaussian noise have no more of it than so many of Laplace noise; 0 where none do.
+
+    Parameters are those of `gaussian_histograms`.
+
+    Notes
+    -----
+    A cell has the variance 2 (histograms / epsilon)**2 under Laplace noise, and histograms / (2 rho) under Gaussian.
+    """
+    if not rho_units:
+        return 0
+    found = 4 * histograms**2 * rho_units * _ONE // units**2
+    return found if rho_units >= _MORE * found * LEAST_RATE else 0
+
+
+def delta_may_pay(units: int, rho_units: int, attributes: int) -> bool:
+    """Return True if Gaussian noise is less were all of epsilon spent on histograms, and all attributes measured.
+
+    A function of public facts alone: where it is not, no delta is spent, and none is promised. Parameters are those of
+    `gaussian_histograms`.
+    """
+    return as_quiet(units, rho_units, max(1, attributes)) > attributes
+
 
 ROWS_SHARE = Fraction(1, 50)
 """Share of epsilon for the noisy count of the rows, when their number is not public."""

@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.budget_rules.amounts import GAUSSIAN, LAPLACE, Amount
+from anonkit.budget_rules.spike_rule import GAUSSIAN, LAPLACE, Amount
 
 FloatArray = NDArray[np.float64]
 Pair = tuple[int, int]

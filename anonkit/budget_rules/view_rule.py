@@ -15,8 +15,8 @@ from typing import Protocol
 import numpy as np
 
 from anonkit.budget_rules import marginal_rule as rule
-from anonkit.budget_rules.amounts import GAUSSIAN, LAPLACE, Amount
 from anonkit.budget_rules.marginal_rule import Forecast, Pair, forest_of
+from anonkit.budget_rules.spike_rule import GAUSSIAN, LAPLACE, Amount
 
 DEPENDENCE = "dependence on the target"
 _ENDLESS_ROWS = 1e30

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from anonkit.report.notebook_view import FirstRows
+    from anonkit.report.document import FirstRows
 
 SUFFIX = ".parquet"
 _BATCH_CELLS = 1 << 22
@@ -177,7 +177,7 @@ def first_rows(data: Path | bytes, n_rows: int = 5, n_columns: int = 20) -> Firs
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from anonkit.report.notebook_view import FirstRows
+    from anonkit.report.document import FirstRows
 
     try:
         with pq.ParquetFile(pa.BufferReader(data) if isinstance(data, bytes) else whole_parts(data)[0]) as file:

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The place of the files of one release, on this machine or in an object store, and whether one may be put there."""
+"""The place of the files of one release, on this machine or in an object store, and whether one may be put there.
+
+Copies of a release's data in other forms, such as a CSV file: they are those that its descriptor lists.
+
+Names of the files of a release: the suffix of each, what it is for, and the name of its package.
+"""
 
 from __future__ import annotations
 
@@ -11,27 +16,104 @@ from os import PathLike
 from pathlib import Path
 
 from anonkit.bundle.atomic import finish, is_waiting, refuse_without_renames
-from anonkit.bundle.capped_files import refuse_irregular
-from anonkit.bundle.data_files import is_data_folder, sha256
-from anonkit.bundle.release_copies import listed_copies
-from anonkit.bundle.release_names import (
-    BESIDE_SQLITE,
-    COPIES,
-    DATA,
-    DESCRIPTOR,
-    EMITTED,
-    NAMED,
-    ROLES,
-    SIDECARS,
-    SIGNATURE,
-    copy_of,
-)
+from anonkit.bundle.data_files import SUFFIX, is_data_folder, sha256
+from anonkit.bundle.json_documents import LARGEST_FILES, parse_json, read_capped, refuse_irregular
+from anonkit.bundle.object_store_reading import StorePlace, place_in_store
 from anonkit.bundle.s3_store import SCHEME
-from anonkit.bundle.size_limits import LARGEST_FILES
-from anonkit.bundle.store_reading import StorePlace, place_in_store
 from anonkit.bundle.store_writing import refuse_unfit
-from anonkit.errors import EngineError, ParameterError, option
+from anonkit.errors import EngineError, ParameterError, ReleaseFormatError, option
 from anonkit.redaction import is_address
+
+FORMAT = "anonkit-release/2"
+DATA, PARAMS, REPORT, PAGE, DESCRIPTOR = SUFFIX, ".params.json", ".report.json", ".report.html", ".datapackage.json"
+SIDECARS = (PARAMS, REPORT, PAGE, DESCRIPTOR)
+SIGNATURE = ".signature.json"
+"""Suffix of the signature over all other files, for releases that are signed."""
+EMITTED = {"croissant": ".croissant.json", "registry": ".registry.yaml"}
+"""Suffixes of the entries for catalogues and registries, by the word that asks for them; a release may have none."""
+NAMED = (DATA, *SIDECARS, *EMITTED.values(), SIGNATURE)
+"""Suffixes of all files that a release may have."""
+COPIES = {
+    "csv": ".csv",
+    "tsv": ".tsv",
+    "xlsx": ".xlsx",
+    "sav": ".sav",
+    "dta": ".dta",
+    "arrow": ".arrow",
+    "sqlite": ".sqlite",
+}
+"""Suffixes of the copies of the data in other forms, by form; a release has those that its descriptor lists.
+
+They are not among `NAMED`: a file of such a name beside a release may be anybody's, such as the source itself.
+"""
+BESIDE_SQLITE = ("-wal", "-shm", "-journal")
+"""Suffixes, behind a file of SQLite, of the files that SQLite reads with it."""
+METADATA_KEY = "anonkit"
+ROLES = {
+    "data": DATA,
+    "params": PARAMS,
+    "report": REPORT,
+    "page": PAGE,
+    "descriptor": DESCRIPTOR,
+    **EMITTED,
+    "signature": SIGNATURE,
+}
+"""Purpose of each file of a release, in the order of lists."""
+
+
+def copy_of(name: str) -> tuple[str, str] | None:
+    """Return the stem of a file's name and the form that its suffix means; None where it is no name of a copy."""
+    return next(
+        (
+            (name.removesuffix(suffix), form)
+            for form, suffix in COPIES.items()
+            if name.endswith(suffix) and name != suffix
+        ),
+        None,
+    )
+
+
+def package_name(stem: str) -> str:
+    """Return a Data Package name for a file stem: lower case, letters, digits, - . _ only."""
+    cleaned = "".join(
+        letter if letter.isascii() and (letter.isalnum() or letter in "-._") else "-" for letter in stem.lower()
+    )
+    return cleaned.strip("-") or "release"
+
+
+_WHOLE = ("data", "params", "report")
+"""Names that the descriptor of a release has; one of another tool has others."""
+
+
+def listed_copies(folder: Path, stem: str) -> dict[str, str]:
+    """Return the SHA-256 of every copy by its form, as the descriptor of a release states them.
+
+    Parameters
+    ----------
+    folder : Path
+        Place of the release.
+    stem : str
+        What the names of its files begin with.
+
+    Returns
+    -------
+    dict
+        Empty where there is no descriptor, or none of a release. Whether the files are there is not looked at.
+    """
+    path = folder / f"{stem}{DESCRIPTOR}"
+    try:
+        resources = {entry["name"]: entry for entry in parse_json(read_capped(path), repr(str(path)))["resources"]}
+        if not all(role in resources for role in _WHOLE):
+            return {}
+        listed = {form: resources[form] for form in COPIES if form in resources}
+        return {
+            form: str(entry["hash"]).removeprefix("sha256:")
+            for form, entry in listed.items()
+            if entry["path"] == f"{stem}{COPIES[form]}"
+        }
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, ReleaseFormatError):
+        return {}
+
 
 _OTHER_FORMS = (
     f"or in {', '.join(COPIES.values())} for a copy of the data beside the Parquet file, on this machine; "

@@ -18,11 +18,10 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from anonkit.bundle.data_files import file_digest
 from anonkit.bundle.file_outlines import Outline, outline_of
+from anonkit.bundle.object_store_reading import ListedFile, StorePlace, fetch_object
 from anonkit.bundle.part_workers import GroupStep, Message, PartWorkers, all_dealt, read_by
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.bundle.release_place import Place
-from anonkit.bundle.store_descriptor import ListedFile
-from anonkit.bundle.store_reading import StorePlace, fetch_object
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")

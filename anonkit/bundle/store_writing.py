@@ -14,10 +14,17 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+from anonkit.bundle.object_store_reading import (
+    DescriptorObject,
+    ListedFile,
+    StorePlace,
+    listing_of,
+    measured,
+    moved,
+    new_run,
+)
 from anonkit.bundle.part_workers import each_part
 from anonkit.bundle.s3_store import SCHEME, ConditionUnmetError, open_bucket
-from anonkit.bundle.store_descriptor import ListedFile, listing_of, moved, new_run
-from anonkit.bundle.store_reading import DescriptorObject, StorePlace, measured
 from anonkit.errors import AnonkitError, EngineError
 
 LEFT_AFTER = timedelta(days=1)

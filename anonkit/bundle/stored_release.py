@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The release as a value: `out.parquet` and its sidecars, loaded and saved together."""
+"""The release as a value: `out.parquet` and its sidecars, loaded and saved together.
+
+Files of a release compared with the SHA-256 that its descriptor states of each, before they are used.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,10 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from anonkit.bundle.atomic import Staging, finish
-from anonkit.bundle.capped_files import read_capped
 from anonkit.bundle.data_files import data_paths, first_rows, read_rows, sha256
 from anonkit.bundle.exports.opened_targets import write_copy
-from anonkit.bundle.json_documents import parse_json, read_json, to_json
-from anonkit.bundle.release_hashes import stated_hashes
-from anonkit.bundle.release_names import (
+from anonkit.bundle.json_documents import parse_json, read_capped, read_json, to_json
+from anonkit.bundle.release_place import (
     COPIES,
     DATA,
     DESCRIPTOR,
@@ -28,17 +29,66 @@ from anonkit.bundle.release_names import (
     ROLES,
     SIDECARS,
     SIGNATURE,
+    Place,
     package_name,
+    refuse_existing,
+    refuse_taken_by_others,
+    refuse_unfit_files,
 )
-from anonkit.bundle.release_place import Place, refuse_existing, refuse_taken_by_others, refuse_unfit_files
 from anonkit.bundle.store_writing import put_release
-from anonkit.errors import ParameterError, ReleaseFormatError
-from anonkit.report.descriptor import with_resources
-from anonkit.report.listed_files import FILES
+from anonkit.errors import GuaranteeError, ParameterError, ReleaseFormatError
+from anonkit.report.descriptor import FILES, with_resources
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+
+def refuse_changed(place: Place, *suffixes: str) -> None:
+    """Compare files with the hashes in the descriptor of their release, before they are used.
+
+    A descriptor that is absent states no hash: there is nothing to compare with then.
+
+    Parameters
+    ----------
+    place : Place
+    *suffixes : str
+        Of the files that will be used; those that are absent are passed over.
+
+    Raises
+    ------
+    GuaranteeError
+        A file is not the one that was released.
+    ReleaseFormatError
+        The descriptor cannot be read.
+    """
+    descriptor = place.file(DESCRIPTOR)
+    if not descriptor.exists():
+        return
+    stated = stated_hashes(descriptor)
+    for suffix in suffixes:
+        path, name = place.file(suffix), "data" if suffix == DATA else suffix.split(".")[1]
+        if path.exists() and sha256(path) != stated.get(name):
+            raise GuaranteeError(
+                f"{place.shown(suffix)!r} was changed after the release: its SHA-256 is not that of the descriptor",
+                "take the files from their owner again; `anonkit validate` looks at all of them",
+            )
+
+
+def stated_hashes(descriptor: Path) -> dict[str, str]:
+    """Return the SHA-256 of every file by its role, as a descriptor states them.
+
+    Raises
+    ------
+    ReleaseFormatError
+        It is no descriptor.
+    """
+    try:
+        resources = parse_json(read_capped(descriptor), repr(str(descriptor)))["resources"]
+        return {str(resource["name"]): str(resource["hash"]).removeprefix("sha256:") for resource in resources}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        raise ReleaseFormatError(f"{str(descriptor)!r} is not the descriptor of a release") from None
+
 
 _FIGURES = ("dataset", "created", "budget", "rows", "columns", "utility", "disclosure_risk", "notes")
 """Blocks of the report in the result for a release that was published."""
@@ -153,7 +203,7 @@ class Release:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: promise, checks, columns and the first rows; of a dry run the claim alone."""
-        from anonkit.report.notebook_view import dry_run_fragment, release_fragment
+        from anonkit.report.document import dry_run_fragment, release_fragment
 
         if self.is_dry_run:
             return dry_run_fragment(self.report)

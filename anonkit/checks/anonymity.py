@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit.checks.clear_parts import KnownBeside, same_width
+from anonkit.checks.counted_as import ReadValues
 from anonkit.checks.disclosure import Disclosure, measure, rarest_of_keys
 from anonkit.checks.people import PeopleCounts
-from anonkit.checks.read_values import ReadValues
 from anonkit.checks.sameness import counted, differing, named, none_of, repeated, same, same_figure
 from anonkit.errors import UncheckedError, option
 from anonkit.promises.anonymous_classes import KAnonymity

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from anonkit.bundle.data_files import iter_batches, parts_of, read_schema
 from anonkit.bundle.part_workers import each_part
+from anonkit.checks.account_lines import model_lines, spike_checks
 from anonkit.checks.central_account import account_checks, claim_checks
 from anonkit.checks.central_aggregates import aggregate_checks, aggregated_facts
 from anonkit.checks.central_forest import forest_checks
@@ -27,23 +28,22 @@ from anonkit.checks.central_noise import noise_checks
 from anonkit.checks.central_params import (
     PublicColumn,
     PublicFacts,
+    are_of_type,
     domain_of,
     facts_of,
     integers,
     is_of_aggregates,
     is_of_format,
+    says_truth_values,
 )
 from anonkit.checks.central_plans import expected_account
 from anonkit.checks.central_report import report_checks
 from anonkit.checks.central_rows import row_checks
 from anonkit.checks.central_rule import rebuilt_rule, rule_checks
 from anonkit.checks.central_target import target_checks
-from anonkit.checks.finding_lines import model_lines
 from anonkit.checks.method_traits import Family
 from anonkit.checks.number_cells import EqualCells, fewest, is_as_written, multiples_of
 from anonkit.checks.row_rules import row_rule_checks, rules_of
-from anonkit.checks.spike_search import spike_checks
-from anonkit.checks.truth_cells import are_of_type, says_truth_values
 from anonkit.errors import ReleaseFormatError, refusing_damage
 from anonkit.promises.guarantee import Check
 

@@ -14,10 +14,9 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
+from anonkit.checks.account_lines import choice_rho_of, epsilon_of, finding_delta, finding_lines, rho_of
 from anonkit.checks.central_params import GAUSSIAN, THRESHOLDED, PublicFacts, integers
 from anonkit.checks.central_plans import ExpectedAccount, ExpectedLine
-from anonkit.checks.finding_lines import finding_delta, finding_lines
-from anonkit.checks.gaussian_lines import choice_rho_of, epsilon_of, rho_of
 from anonkit.checks.sameness import same
 from anonkit.errors import ReleaseFormatError, refusing_damage
 from anonkit.promises.guarantee import Check

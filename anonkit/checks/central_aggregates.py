@@ -24,8 +24,7 @@ from anonkit.checks.central_account import account_checks, claim_checks
 from anonkit.checks.central_noise import Totals, alike, neighbours, shown_checks
 from anonkit.checks.central_params import ALL_ROWS, PublicColumn, PublicFacts, domain_of, integers
 from anonkit.checks.central_plans import LAPLACE, ExpectedAccount, ExpectedLine, row_epsilon
-from anonkit.checks.noise_e_values import EstimatedCount, Shown
-from anonkit.checks.noise_laws import Noise
+from anonkit.checks.noise_laws import EstimatedCount, Noise, Shown
 from anonkit.checks.number_cells import fewest, multiples_of
 from anonkit.checks.sameness import same
 from anonkit.errors import ReleaseFormatError

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from anonkit.budget_rules.marginal_rule import forest_of
 from anonkit.checks import central_marginal_plan as plan
+from anonkit.checks.account_lines import gaussian_variance
+from anonkit.checks.central_marginal_plan import shown_in_mixtures
 from anonkit.checks.central_params import (
     PublicColumn,
     PublicFacts,
@@ -24,8 +26,6 @@ from anonkit.checks.central_params import (
     is_of_format,
 )
 from anonkit.checks.central_triples import expected_of_triple, measured_triple, wrong_triple
-from anonkit.checks.gaussian_lines import gaussian_variance
-from anonkit.checks.missing_cells import shown_in_mixtures
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 

@@ -20,8 +20,18 @@ from typing import Any
 
 from anonkit.checks.central_params import GAUSSIAN, PublicFacts, has_gaussian_tables
 from anonkit.checks.method_traits import Family
-from anonkit.checks.noise_e_values import EstimatedCount, SameRows, Shown, chance_of_so_little
-from anonkit.checks.noise_laws import FLOOR, Noise, Parts, far_tail, law_of_noise, variance_of
+from anonkit.checks.noise_laws import (
+    FLOOR,
+    EstimatedCount,
+    Noise,
+    Parts,
+    SameRows,
+    Shown,
+    chance_of_so_little,
+    far_tail,
+    law_of_noise,
+    variance_of,
+)
 from anonkit.promises.guarantee import Check
 
 _FALSE_ALARM = 0.5e-6

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from anonkit.budget_rules.pair_grid import AttributeSize, PairGrid
+from anonkit.budget_rules.pair_rule import AttributeSize, PairGrid
 from anonkit.checks.central_params import PublicFacts, integers
 from anonkit.checks.number_cells import fewest
 from anonkit.errors import ReleaseFormatError

@@ -2,6 +2,8 @@
 """The public part of a noisy release's params: the method with all its parameters, the columns and their domains.
 
 Read strictly, with code that no method shares: whatever is of another kind than anonkit writes is refused.
+
+Columns of booleans in a release of noise: what their domain says, and the type that their cells have.
 """
 
 from __future__ import annotations
@@ -13,12 +15,35 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from anonkit.checks.method_traits import TRAITS, Family, Traits
 from anonkit.checks.number_cells import EqualCells, Multiples, fewest, multiples_of
-from anonkit.checks.truth_cells import says_truth_values
 from anonkit.errors import ReleaseFormatError
+
+_KEY = "truth_values"
+
+
+def says_truth_values(domain: Mapping[str, Any]) -> bool:
+    """Return True if a domain is that of booleans.
+
+    Raises
+    ------
+    ReleaseFormatError
+        It says so in another way than anonkit, or of other categories than false and true.
+    """
+    if _KEY not in domain:
+        return False
+    if domain[_KEY] is not True or domain.get("categories") != ["false", "true"]:
+        raise ReleaseFormatError("a domain of the params calls other categories than false and true truth values")
+    return True
+
+
+def are_of_type(cells: pa.Array, *, truth_values: bool) -> bool:
+    """Return True if cells of categories are booleans exactly where their domain says so."""
+    return bool(pa.types.is_boolean(cells.type)) is truth_values
+
 
 GAUSSIAN, THRESHOLDED, EXPONENTIAL = "discrete-gaussian", "thresholded-laplace", "exponential"
 _FORMATS = {

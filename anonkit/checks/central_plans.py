@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from anonkit.budget_rules.level_weights import ALLOCATIONS
-from anonkit.budget_rules.table_shares import table_weights
+from anonkit.budget_rules.forest_rule import ALLOCATIONS, table_weights
+from anonkit.checks.account_lines import SPIKES, finding_epsilon, finding_lines, rho_within, spike_costs
 from anonkit.checks.central_params import (
     CUT,
     EXPONENTIAL,
@@ -24,10 +24,7 @@ from anonkit.checks.central_params import (
     changed_squared,
 )
 from anonkit.checks.central_rule import rebuilt_rule, trees_of
-from anonkit.checks.finding_lines import SPIKES, finding_epsilon, finding_lines
-from anonkit.checks.gaussian_lines import rho_within
 from anonkit.checks.method_traits import Family, Traits
-from anonkit.checks.spike_search import spike_costs
 from anonkit.errors import ReleaseFormatError
 
 LAPLACE, FLIP = "discrete-laplace", "permute-and-flip"

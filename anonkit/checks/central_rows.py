@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 
 from anonkit.bundle.data_files import iter_batches, parts_of, read_rows
 from anonkit.bundle.part_workers import each_part
+from anonkit.checks.account_lines import gaussian_variance
 from anonkit.checks.central_forest import PublishedLeaf, leaves_of, region_of_nodes
+from anonkit.checks.central_marginal_plan import forest_checks, is_none, is_thresholded
 from anonkit.checks.central_marginals import expected_values, split_facts
 from anonkit.checks.central_params import TAXONOMY, BoolArray, PublicColumn, PublicDomain, PublicFacts
 from anonkit.checks.central_target import rows_of_cells
-from anonkit.checks.gaussian_lines import gaussian_variance
 from anonkit.checks.method_traits import Family
-from anonkit.checks.missing_cells import forest_checks, is_none, is_thresholded
 from anonkit.checks.row_rules import ClassRules, changed_at_most, masks_of, rules_of
 from anonkit.promises.guarantee import Check
 

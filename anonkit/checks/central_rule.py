@@ -15,10 +15,16 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from anonkit.budget_rules.forest_rule import Rule, is_dependent, reading_share, rule_for
-from anonkit.budget_rules.histogram_rule import delta_may_pay, gaussian_histograms
-from anonkit.budget_rules.pair_grid import PairGrid
-from anonkit.budget_rules.pair_rule import PairRule, choice_share_of
+from anonkit.budget_rules.forest_rule import (
+    Rule,
+    delta_may_pay,
+    gaussian_histograms,
+    is_dependent,
+    reading_share,
+    rule_for,
+)
+from anonkit.budget_rules.pair_rule import PairGrid, PairRule, choice_share_of
+from anonkit.checks.account_lines import finding_epsilon, finding_lines, rho_within
 from anonkit.checks.central_pairs import (
     CHOICE,
     READING,
@@ -37,8 +43,6 @@ from anonkit.checks.central_params import (
     integers,
     is_of_format,
 )
-from anonkit.checks.finding_lines import finding_epsilon, finding_lines
-from anonkit.checks.gaussian_lines import rho_within
 from anonkit.checks.number_cells import fewest
 from anonkit.promises.guarantee import Check
 

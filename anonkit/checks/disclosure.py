@@ -16,16 +16,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from anonkit.checks.class_counts import count_values, number_classes
+from anonkit.checks.class_counts import CountedValues, count_values, number_classes
 from anonkit.checks.clear_parts import ClearParts, KnownBeside, clear_parts
-from anonkit.checks.counted_values import CountedValues
+from anonkit.checks.counted_as import ReadValues, read_lines
 from anonkit.checks.distributed_diversity import measure_spread
+from anonkit.checks.diversity import UniformClasses, uniform_classes
 from anonkit.checks.people import Counts, HeldByPeople, PeopleCounts, class_check, value_check
-from anonkit.checks.read_values import ReadValues, read_lines
 from anonkit.checks.spread_confidence import cells_in_spread, confidence_in_spread
 from anonkit.checks.spread_people import people_in_spread
 from anonkit.checks.table_scans import Lines, counted_alike, few_combined
-from anonkit.checks.uniform_classes import UniformClasses, uniform_classes
 from anonkit.checks.value_confidence import ColumnConfidence, people_confidence, value_confidence
 from anonkit.promises.guarantee import Check
 

@@ -20,10 +20,9 @@ import pyarrow as pa
 
 from anonkit.bundle.part_workers import Message
 from anonkit.checks.class_counts import has_order, is_whole
-from anonkit.checks.counted_as import CountedAs, LookedAt
-from anonkit.checks.diversity import NOTHING, united, worst_of, worst_told
+from anonkit.checks.counted_as import CountedAs, LookedAt, ReadValues
+from anonkit.checks.diversity import NOTHING, UniformClasses, uniform_shares, united, worst_of, worst_told
 from anonkit.checks.people import Counts
-from anonkit.checks.read_values import ReadValues
 from anonkit.checks.spread_files import (
     UNNUMBERED,
     DealPairs,
@@ -37,7 +36,6 @@ from anonkit.checks.spread_files import (
     written,
 )
 from anonkit.checks.table_scans import SpreadFiles, scanned
-from anonkit.checks.uniform_classes import UniformClasses, uniform_shares
 
 
 @dataclass(frozen=True, kw_only=True)

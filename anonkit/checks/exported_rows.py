@@ -23,7 +23,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonkit.bundle.exports.exported_form import ExportedForm, ExportedRows
+from anonkit.bundle.exports.export_files import ExportedForm, ExportedRows
 from anonkit.checks.sameness import none_of
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from anonkit.bundle.data_files import iter_batches, parts_of, read_schema
 from anonkit.bundle.part_workers import each_part
+from anonkit.checks.central_params import are_of_type
 from anonkit.checks.local_params import BoundedCells, ListedCategories, PublishedAnswers, RandomizedColumn
 from anonkit.checks.number_cells import is_as_written
-from anonkit.checks.truth_cells import are_of_type
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 

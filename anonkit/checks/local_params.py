@@ -16,17 +16,18 @@ from typing import Any
 
 import numpy as np
 
+from anonkit.checks.central_params import says_truth_values
 from anonkit.checks.local_matrices import (
     MOST_CODES,
     BlindAndNear,
+    BlindAndSets,
     OwnMatrix,
     ResponseWords,
     near_or_blind,
+    set_or_blind,
     truth_or_blind,
 )
-from anonkit.checks.local_sets import BlindAndSets, set_or_blind
 from anonkit.checks.number_cells import EqualCells, Multiples, fewest, multiples_of
-from anonkit.checks.truth_cells import says_truth_values
 from anonkit.errors import ReleaseFormatError
 
 FORMAT = "anonkit-randomized-1"

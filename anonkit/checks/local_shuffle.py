@@ -21,7 +21,7 @@ from anonkit.checks.local_params import PublishedAnswers
 from anonkit.checks.sameness import same
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
-from anonkit.promises.pure_local_dp import FEWEST_SHUFFLED, SHUFFLE_ASSUMPTION, SHUFFLE_BOUND, shuffle_obstacle
+from anonkit.promises.noise_promises import FEWEST_SHUFFLED, SHUFFLE_ASSUMPTION, SHUFFLE_BOUND, shuffle_obstacle
 
 FloatArray = NDArray[np.float64]
 

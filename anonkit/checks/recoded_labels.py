@@ -2,6 +2,12 @@
 """Check that recoded labels are those of the published recoding, and that rows show classes it can produce.
 
 Labels and boxes are made here from `params.json` once more, by code of its own.
+
+Names of H3 cells, read once more: the numbers that a cell takes up among those of the finest resolution.
+
+By strings of bits alone; where a cell is on the map is not looked at.
+
+Boxes that show less than the tree of a recoding leaves them: what `params.json` says, read strictly.
 """
 
 from __future__ import annotations
@@ -17,11 +23,117 @@ from pathlib import Path
 from typing import Any
 
 from anonkit.checks.calendar_labels import is_calendar_label
-from anonkit.checks.cell_labels import is_cell_label, wrong_outlines
 from anonkit.checks.sameness import named, none_of, repeated, same
-from anonkit.checks.shown_boxes import shown_by_box, within
 from anonkit.checks.table_scans import Lines, combined
 from anonkit.promises.guarantee import Check
+
+_NAME = re.compile(r"8[0-9a-f]{14}")
+_DIGITS = 15
+_EVERYWHERE = "*"
+
+
+def numbers_of(name: str, finest: int) -> tuple[int, int] | None:
+    """Return the first number of a cell, and the first after it; None where the name is that of no cell."""
+    if _NAME.fullmatch(name) is None:
+        return None
+    bits = f"{int(name, 16):064b}"
+    resolution, base = int(bits[8:12], 2), int(bits[12:19], 2)
+    digits = [int(bits[19 + 3 * at : 22 + 3 * at], 2) for at in range(_DIGITS)]
+    used, unused = digits[:resolution], digits[resolution:]
+    if bits[5:8] != "000" or base > 121 or 7 in used or set(unused) - {7} or resolution > finest:
+        return None
+    below = finest - resolution
+    first = int("".join(map(str, [*used, *[0] * below])) or "0", 7) + base * 7**finest
+    return first, first + 7**below
+
+
+def is_cell_label(label: str | None, members: Sequence[int], cuts: Sequence[str], place: Mapping[str, Any]) -> bool:
+    """Return True if neighbouring parts between cuts are exactly the cell that a label names.
+
+    Parameters
+    ----------
+    members : sequence of int
+        The parts: part i lies between cut i - 1 and cut i.
+    cuts : sequence of str
+        Numbers of cells of the finest resolution.
+    place : mapping
+        What the params state of it.
+    """
+    if label is None:
+        return False
+    parts, resolutions = sorted(members), place["resolutions"]
+    if parts != list(range(parts[0], parts[-1] + 1)) or not parts[0] >= 1 or parts[-1] >= len(cuts):
+        return False
+    numbers = numbers_of(label, max(resolutions))
+    if numbers is None or int(label[1], 16) not in resolutions:
+        return False
+    return (cuts[parts[0] - 1], cuts[parts[-1]]) == tuple(map(str, numbers))
+
+
+def wrong_outlines(told: Mapping[str, Any], shown: Collection[str | None]) -> int:
+    """Count the cells that rows show and that the params do not outline, and outlines that contradict themselves."""
+    wrong = len({cell for cell in shown if cell not in (None, _EVERYWHERE)} - set(told))
+    for outline in told.values():
+        (latitude, longitude), (south, west, north, east) = outline["center"], outline["bounds"]
+        across = west <= longitude <= east if west <= east else longitude >= west or longitude <= east
+        wrong += not (south <= latitude <= north and across)
+    return wrong
+
+
+Region = list[frozenset[int]]
+"""The parts of every axis that a box holds."""
+
+
+def shown_by_box(recoding: Mapping[str, Any], sizes: Sequence[int]) -> dict[int, Region]:
+    """Return the parts of every axis that each box shows, by the number of its node; none where it shows all.
+
+    Raises
+    ------
+    LookupError, ValueError, TypeError
+        They are none of this tree: a set that is empty, written in two ways or not of its axis, a box too many.
+    """
+    if "narrowed" not in recoding:
+        return {}
+    block = recoding["narrowed"]
+    if set(block) != {"sets", "boxes"} or recoding.get("merged", False) or len(block["sets"]) != len(sizes):
+        raise ValueError("no boxes of one table")
+    sets = [[_set(ends, size) for ends in of_axis] for of_axis, size in zip(block["sets"], sizes, strict=True)]
+    leaves = [number for number, node in enumerate(recoding["nodes"]) if node is None]
+    if len(block["boxes"]) != len(leaves):
+        raise ValueError("not a line a box")
+    shown = {}
+    for number, box in zip(leaves, block["boxes"], strict=True):
+        if any(type(at) is not int or at < 0 for at in box):
+            raise ValueError("no number of a set")
+        shown[number] = [of_axis[at] for of_axis, at in zip(sets, box, strict=True)]
+    return shown
+
+
+def within(narrow: Region, region: Sequence[frozenset[int]]) -> Region:
+    """Return what a box may show of what is published: nothing that the tree does not leave it.
+
+    Raises
+    ------
+    ValueError
+        That is nothing of some axis.
+    """
+    shown = [narrowed & held for narrowed, held in zip(narrow, region, strict=True)]
+    if not all(shown):
+        raise ValueError("a box shows what it does not hold")
+    return shown
+
+
+def _set(ends: Sequence[int], size: int) -> frozenset[int]:
+    """Return a set from the first and last parts of its runs, which neither touch nor overlap."""
+    if not ends or len(ends) % 2 or any(type(end) is not int for end in ends):
+        raise ValueError("no ends")
+    firsts, lasts = ends[::2], ends[1::2]
+    if firsts[0] < 0 or lasts[-1] >= size or any(first > last for first, last in zip(firsts, lasts, strict=True)):
+        raise ValueError("no runs of parts")
+    if any(last + 1 >= first for last, first in zip(lasts, firsts[1:], strict=False)):
+        raise ValueError("runs that touch")
+    return frozenset(part for first, last in zip(firsts, lasts, strict=True) for part in range(first, last + 1))
+
 
 _EVERYTHING = "*"
 _MISSING = "missing"

@@ -1,20 +1,165 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requirements that a caller of `validate` adds to the promise, and the validation result."""
+"""Requirements that a caller of `validate` adds to the promise, and the validation result.
+
+Cells of a table that somebody has suppressed with `*`: how many, and k with and without the rows that have them.
+
+A validation result as a JUnit file, which build servers show as test results.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from anonkit.checks.against_population import AgainstPopulation
+import pyarrow as pa
+
 from anonkit.checks.disclosure import Disclosure
 from anonkit.checks.population_counts import CHECK as K_MAP
 from anonkit.checks.population_counts import ReadsPopulation
-from anonkit.checks.suppressed_cells import SuppressedCells
+from anonkit.checks.sample_estimates import AgainstPopulation
+from anonkit.checks.table_scans import opened
+from anonkit.documents import ReportPart
 from anonkit.errors import ParameterError, did_you_mean
 from anonkit.promises.anonymous_classes import CANDIDATE, Diversity, KAnonymity
 from anonkit.promises.guarantee import Check
+
+SUPPRESSED = "*"
+"""Sign of other programs for a suppressed cell, or for all quasi-identifiers of a suppressed row."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuppressedCells(ReportPart):
+    """Quasi-identifiers that are suppressed. Where k is counted with them, `*` is a value like any other."""
+
+    rows: int
+    """Rows of which all quasi-identifiers are suppressed."""
+    cells: int
+    """Suppressed cells in other rows."""
+    rows_with_cells: int
+    """Rows that have these."""
+    k: int
+    """Rows in the smallest class of the table."""
+    k_without_rows: int
+    """The same without the suppressed rows; 0 where no row is left."""
+    k_without_cells: int
+    """The same without any row that has a suppressed cell; 0 where no row is left."""
+
+    def note(self) -> str:
+        """Describe how many there are, and k with and without them."""
+        return (
+            f"Suppressed with *: all quasi-identifiers of {self.rows:,} rows, and {self.cells:,} cells in "
+            f"{self.rows_with_cells:,} more. k is {self.k:,} with them, where * is a value like any other; "
+            f"{self.k_without_rows:,} without the suppressed rows; {self.k_without_cells:,} without the others too."
+        )
+
+
+def suppressed_cells(table: str | Path | pa.Table, names: Sequence[str]) -> SuppressedCells | None:
+    """Count suppressed quasi-identifiers; None where there is none.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The quasi-identifiers; none of them holds a suppressed cell where there is none.
+
+    Raises
+    ------
+    EngineError
+        The table cannot be read, or lacks a column.
+    """
+    if not names:
+        return None
+    with opened(table, names) as lines:
+        keys = ", ".join(f"{lines.column(name)} AS q{at}" for at, name in enumerate(names))
+        hidden = " + ".join(
+            f"(CAST({lines.column(name)} AS VARCHAR) IS NOT DISTINCT FROM '{SUPPRESSED}')::BIGINT" for name in names
+        )
+        ((rows, cells, with_cells, smallest, without_rows, without_cells),) = lines.connection.execute(
+            "SELECT coalesce(sum(n) FILTER (hidden = $1), 0)::BIGINT, "
+            "coalesce(sum(n * hidden) FILTER (hidden < $1), 0)::BIGINT, "
+            "coalesce(sum(n) FILTER (hidden > 0 AND hidden < $1), 0)::BIGINT, "
+            "coalesce(min(n), 0)::BIGINT, coalesce(min(n) FILTER (hidden < $1), 0)::BIGINT, "
+            "coalesce(min(n) FILTER (hidden = 0), 0)::BIGINT FROM "
+            f"(SELECT {keys}, {hidden} AS hidden, {lines.rows()} AS n FROM {lines.source} GROUP BY ALL)",
+            [len(names)],
+        ).fetchall()
+    if not rows and not with_cells:
+        return None
+    return SuppressedCells(
+        rows=rows,
+        cells=cells,
+        rows_with_cells=with_cells,
+        k=smallest,
+        k_without_rows=without_rows,
+        k_without_cells=without_cells,
+    )
+
+
+_UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+def junit_xml(name: str, checks: Sequence[Check], unchecked: Sequence[str] = ()) -> str:
+    """Return the checks as one test suite.
+
+    Parameters
+    ----------
+    name : str
+        What was validated.
+    checks : sequence of Check
+    unchecked : sequence of str
+        A promise or requirement that could not be checked: an error each, never a success. A suite without any check
+        is an error too.
+    """
+    missing = list(unchecked) or ([] if checks else ["anything"])
+    errors = [(absent, "could not be checked", "unchecked") for absent in missing]
+    return _document(name, checks, errors)
+
+
+def junit_error(name: str, code: str, message: str) -> str:
+    """Return a validation that came to no result as one error, so that nobody takes an older file for its result.
+
+    Parameters
+    ----------
+    name : str
+        What was to be validated.
+    code : str
+        Word of the error, such as "SOURCE".
+    message : str
+        One line, without a cell.
+    """
+    return _document(name, (), [("validation", message, code)])
+
+
+def _document(name: str, checks: Sequence[Check], errors: Sequence[tuple[str, str, str]]) -> str:
+    """Return one test suite; errors are a name, a message and a type each."""
+    suite = Element(
+        "testsuite",
+        name="anonkit validate",
+        tests=str(len(checks) + len(errors)),
+        failures=str(sum(not check.passed for check in checks)),
+        errors=str(len(errors)),
+    )
+    classname = _printable(name)
+    for check in checks:
+        case = SubElement(suite, "testcase", classname=classname, name=_printable(check.name))
+        if not check.passed:
+            message = _printable(f"observed {check.observed}, required {check.required}")
+            SubElement(case, "failure", message=message, type="promise")
+    for what, message, kind in errors:
+        case = SubElement(suite, "testcase", classname=classname, name=_printable(what))
+        SubElement(case, "error", message=_printable(message), type=kind)
+    root = Element("testsuites")
+    root.append(suite)
+    indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
+
+
+def _printable(text: str) -> str:
+    """Replace characters that no XML file may hold."""
+    return _UNFIT.sub("\ufffd", text)
 
 
 @dataclass(frozen=True, kw_only=True)

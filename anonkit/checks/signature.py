@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anonkit.bundle.capped_files import read_capped
 from anonkit.bundle.data_files import digests_of
-from anonkit.bundle.json_documents import parse_json
-from anonkit.bundle.key_files import read_key
-from anonkit.bundle.release_names import COPIES, SIGNATURE
-from anonkit.bundle.release_place import Place
+from anonkit.bundle.json_documents import parse_json, read_capped
+from anonkit.bundle.release_place import COPIES, SIGNATURE, Place
+from anonkit.bundle.signing import read_key
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 

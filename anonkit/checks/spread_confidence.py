@@ -32,8 +32,8 @@ from anonkit.checks.clear_parts import (
     sizes_of,
     width_between,
 )
+from anonkit.checks.counted_as import ReadValues
 from anonkit.checks.people import Counts
-from anonkit.checks.read_values import ReadValues
 from anonkit.checks.spread_files import (
     NumberedClassFiles,
     SpreadClasses,

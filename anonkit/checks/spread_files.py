@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from anonkit.bundle.part_workers import Message
 from anonkit.checks.class_counts import number_classes
+from anonkit.checks.counted_as import ReadValues, read_lines
 from anonkit.checks.people import Counts
-from anonkit.checks.read_values import ReadValues, read_lines
 from anonkit.checks.table_scans import Lines, SpreadFiles, opened, scanned
 from anonkit.errors import EngineError
 

@@ -17,11 +17,9 @@ import numpy as np
 import pyarrow as pa
 
 from anonkit.bundle.part_workers import Message
-from anonkit.checks.class_counts import has_order, is_whole
-from anonkit.checks.counted_as import LookedAt
-from anonkit.checks.counted_values import CountedValues
+from anonkit.checks.class_counts import CountedValues, has_order, is_whole
+from anonkit.checks.counted_as import LookedAt, ReadValues
 from anonkit.checks.people import Counts
-from anonkit.checks.read_values import ReadValues
 from anonkit.checks.spread_files import (
     UNNUMBERED,
     NumberedClassFiles,

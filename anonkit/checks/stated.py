@@ -3,21 +3,304 @@
 
 The method is not called, and its package need not be installed. Loss, words and lines are worked out from the statement
 in the params, by tables that no method shares.
+
+The privacy loss of a noise statement, worked out from its file alone: no code that made the claim is read.
+
+A table of its own says what one row that comes or goes changes for each kind of query:
+
+=============  ======================================================================================================
+count          one cell by 1
+sum            one cell by the C - 1 half cells that the outermost of C cells are from the middle, at most
+rank-score     each score by max(numerator, denominator - numerator), up or down: a range twice as wide
+mode-score     one score by 1, up: a range of 1
+=============  ======================================================================================================
+
+Noise that falls by exp(-rate) a step loses rate times the change. A choice loses rate times the width of the range: a
+shift of all scores alike changes nothing. `tests/mechanisms/test_stated_account.py` compares this table with all small
+tables of rows and their neighbours. Losses of draws that can read the same row add up, and the dearest row counts. Each
+row of a unit counts once, and so do both sides of a replaced row.
+
+Check that the noise of a statement is present: counts of the same rows by several draws differ by noise alone.
+
+Two contingency tables of the same rows have, for each value of the columns that both have, two noisy counts of the same
+rows. Draws are looked at in pairs, so that each takes part in one comparison of a kind.
+
+The report of a release by a noise statement compared with its params, block by block.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from anonkit.checks.stated_account import account_checks
-from anonkit.checks.stated_noise import noise_checks
-from anonkit.checks.stated_params import read_statement
-from anonkit.checks.stated_report import report_checks
-from anonkit.checks.stated_rows import row_checks
-from anonkit.errors import refusing_damage
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.checks.central_noise import CountDifference, shown_checks
+from anonkit.checks.noise_laws import Noise, SameRows
+from anonkit.checks.sameness import differing, none_of, same, same_figure
+from anonkit.checks.stated_params import COUNT, MODE, RANK, SUM, StatedDraw, StatedRelease, labels_of, read_statement
+from anonkit.checks.stated_rows import half_cell, row_checks
+from anonkit.checks.written_files import OWN
+from anonkit.errors import ReleaseFormatError, refusing_damage
 from anonkit.promises.guarantee import Check
+
+_ADD_OR_REMOVE, _REPLACE = "add or remove one record", "replace one record"
+_SIDES = {_ADD_OR_REMOVE: 1, _REPLACE: 2}
+_ADJACENCIES = {"add-or-remove": _ADD_OR_REMOVE, "replace": _REPLACE}
+_STEP = Fraction(1, 1 << 52)
+_MOST_ROWS = 1000
+_MOST_KINDS_OF_ROWS = 1 << 16
+
+
+def change_of(release: StatedRelease, draw: StatedDraw) -> int:
+    """Return what one row changes: the sum of the changes of numbers, or the width of the range of those of scores."""
+    query = draw.query
+    if query.kind == SUM:
+        return release.domains[query.of].cells - 1
+    if query.kind == RANK:
+        return 2 * max(query.numerator, query.denominator - query.numerator)
+    return {COUNT: 1, MODE: 1}[query.kind]
+
+
+def loss_of_draw(release: StatedRelease, draw: StatedDraw) -> Fraction:
+    """Return what a draw costs a row that it reads."""
+    return draw.rate * change_of(release, draw) * _STEP
+
+
+def loss_of(release: StatedRelease) -> Fraction:
+    """Return what the statement costs the unit of privacy: the dearest row, times the rows that differ.
+
+    Raises
+    ------
+    ReleaseFormatError
+        The neighbours or the rows of a unit are none that anonkit writes, or there are too many kinds of rows.
+    """
+    if release.adjacency not in _SIDES or release.rows_per_unit > _MOST_ROWS:
+        raise ReleaseFormatError("the statement of the params has neighbours that cannot be")
+    row = max(_losses_of_rows(release))
+    return row * release.rows_per_unit * _SIDES[release.adjacency]
+
+
+def _losses_of_rows(release: StatedRelease) -> list[Fraction]:
+    """Return what each kind of row pays: for each restricted column a row has one of the named codes, or another."""
+    kinds: list[dict[str, int]] = [{}]
+    for column in sorted({name for draw in release.draws for name in draw.where}):
+        codes = sorted({draw.where[column] for draw in release.draws if column in draw.where})
+        kinds = [{**kind, column: code} for kind in kinds for code in (*codes, -1)]
+        if len(kinds) > _MOST_KINDS_OF_ROWS:
+            raise ReleaseFormatError("the statement of the params divides rows more finely than can be checked")
+    costs = [(draw.where, loss_of_draw(release, draw)) for draw in release.draws]
+    return [sum((cost for where, cost in costs if where.items() <= kind.items()), Fraction(0)) for kind in kinds]
+
+
+def not_below(value: Fraction) -> float:
+    """Return the smallest float that is not below a rational."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def account_checks(release: StatedRelease, params: Mapping[str, Any], guarantee: Mapping[str, Any]) -> Iterator[Check]:
+    """Compare the promise with the loss of the statement.
+
+    Parameters
+    ----------
+    release : StatedRelease
+    params : mapping
+        Its `parameters` say for which epsilon, neighbours and rows of a unit the method was called.
+    guarantee : mapping
+        The `guarantee` block of the report.
+    """
+    claimed, given = guarantee["parameters"], params["parameters"]
+    epsilon = not_below(loss_of(release))
+    yield Check(
+        name="epsilon", passed=same(claimed["epsilon"], epsilon), observed=epsilon, required=float(claimed["epsilon"])
+    )
+    within = _is_number(given["epsilon"]) and epsilon <= given["epsilon"]
+    yield none_of("account_lines", (not within) + (not same(claimed["delta"], 0)))
+    stated = release.adjacency == guarantee["adjacency"] == _ADJACENCIES.get(str(given["adjacency"]))
+    yield Check(name="adjacency", passed=stated, observed=release.adjacency, required=guarantee["adjacency"])
+    rows = release.rows_per_unit
+    stated = same(claimed["rows_per_unit"], rows) and same(given["rows_per_unit"], rows)
+    yield Check(name="rows_per_unit", passed=stated, observed=rows, required=claimed["rows_per_unit"])
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+_MOST_TABLES = 64
+"""Tables of the same rows among which pairs are looked for."""
+
+
+def noise_checks(release: StatedRelease) -> Iterator[Check]:
+    """Compare the visible noise with the stated rates; nothing where no rows were counted twice.
+
+    A statement is made before any row is read: no draw decides on another, as the e-values require.
+    """
+    tables: dict[tuple[tuple[str, int], ...], list[StatedDraw]] = defaultdict(list)
+    for draw in release.draws:
+        if draw.query.kind == COUNT:
+            tables[tuple(sorted(draw.where.items()))].append(draw)
+    closest = [pair for same_rows in tables.values() for pair in _closest(release, same_rows)]
+    chains = [closest, *([pair for own in tables.values() for pair in _neighbours(own, start)] for start in (0, 1))]
+    bets = [bet for first, second in closest for bet in _twice(release, first, second)]
+    yield from shown_checks(
+        bets, [[_difference(bet) for pair in chain for bet in _twice(release, *pair)] for chain in chains]
+    )
+
+
+def _closest(release: StatedRelease, draws: Sequence[StatedDraw]) -> list[tuple[StatedDraw, StatedDraw]]:
+    """Return disjoint pairs of draws, those first that count the most cells twice."""
+    first = draws[:_MOST_TABLES]
+    pairs = sorted(itertools.combinations(first, 2), key=lambda pair: -_shared_cells(release, *pair))
+    chosen: list[tuple[StatedDraw, StatedDraw]] = []
+    used: set[str] = set()
+    for one, other in pairs:
+        if not used & {one.name, other.name}:
+            chosen.append((one, other))
+            used |= {one.name, other.name}
+    return chosen
+
+
+def _neighbours(draws: Sequence[StatedDraw], start: int) -> list[tuple[StatedDraw, StatedDraw]]:
+    """Return disjoint pairs of draws one after the other, from a first one on."""
+    return list(zip(draws[start::2], draws[start + 1 :: 2], strict=False))
+
+
+def _shared(first: StatedDraw, second: StatedDraw) -> list[str]:
+    return [name for name in first.query.by if name in second.query.by]
+
+
+def _shared_cells(release: StatedRelease, first: StatedDraw, second: StatedDraw) -> int:
+    return math.prod(release.domains[name].size for name in _shared(first, second))
+
+
+def _difference(counted: SameRows) -> CountDifference:
+    (one, other), (noise, other_noise) = counted.values, counted.noise
+    return CountDifference(value=one - other, parts=(*noise, *other_noise))
+
+
+def _twice(release: StatedRelease, first: StatedDraw, second: StatedDraw) -> Iterator[SameRows]:
+    """Yield the counts by the columns that two tables share, once by each: of all rows where they share none."""
+    shared = _shared(first, second)
+    one, of_one = _margin(release, first, shared)
+    other, of_other = _margin(release, second, shared)
+    for mine, yours in zip(one.tolist(), other.tolist(), strict=True):
+        yield SameRows(values=(mine, yours), noise=((Noise(first.rate, of_one),), (Noise(second.rate, of_other),)))
+
+
+def _margin(release: StatedRelease, draw: StatedDraw, columns: Sequence[str]) -> tuple[NDArray[np.int64], int]:
+    """Return the sums of a table by some of its columns, flat, and how many cells went into each."""
+    by = draw.query.by
+    table = np.array(draw.numbers, dtype=np.int64).reshape([release.domains[name].size for name in by])
+    summed = table.sum(axis=tuple(at for at, name in enumerate(by) if name not in columns), dtype=np.int64)
+    left = [name for name in by if name in columns]
+    ordered = np.transpose(summed, [left.index(name) for name in columns])
+    return ordered.reshape(-1), table.size // ordered.size
+
+
+_PARAMS = {
+    *("format", "anonkit_version", "method", "preset", "method_parameters", "randomness", "assumptions", "treatment"),
+    *("parameters", "statement", "values", "columns", "conditions", "binned", "places", "written"),
+}
+_REPORT = {
+    *("format", "anonkit_version", "created", "dataset", "source_name", "recipients", "method", "guarantee", "budget"),
+    *("columns", "rows", "disclosure_risk", "utility", "verification", "randomness", "domains_declared_by", "notes"),
+    *("ledger", "draws"),
+}
+_MISSING = "other or missing"
+_CHANCE_BEYOND = 1 - 0.95
+_HAIR = 1e-12
+"""Steps below which a logarithm that ends just above an integer is that integer."""
+
+
+def report_checks(release: StatedRelease, params: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[Check]:
+    """Compare method, parameters, promise, budget, draws and columns of the report with the params.
+
+    Parameters
+    ----------
+    release : StatedRelease
+        Read from the params.
+    params, report : mapping
+        The sidecars.
+    """
+    # a block that no check reads could hold rows: a statement publishes its values and nothing else
+    unknown = len(set(params) - _PARAMS) + len(set(report) - _REPORT) + (params["method"] in OWN)
+    yield none_of("blocks", unknown)
+    method = report["method"]
+    repeated = method["name"] == params["method"] and same(method["parameters"], params["parameters"])
+    yield Check(name="parameters", passed=repeated, observed=str(method["name"]), required=str(params["method"]))
+    promise = report["guarantee"]
+    claims = sum(not str(text).startswith("CONDITIONAL: ") for text in promise["assumptions"])
+    yield none_of("published_claim", claims + (promise["parameters"]["published_claim"] is not None))
+    yield none_of("budget_lines", _spent_otherwise(release, report["budget"]))
+    yield none_of("draws", not same_figure(report["draws"], [_described(release, draw) for draw in release.draws]))
+    yield from _column_checks(release, params, report)
+
+
+def _spent_otherwise(release: StatedRelease, budget: Mapping[str, Any]) -> int:
+    """Count the parts of the budget that the statement does not make."""
+    lines = [{"name": draw.name, "epsilon": not_below(loss_of_draw(release, draw))} for draw in release.draws]
+    expected = {"epsilon": budget["epsilon"], "delta": 0, "per_level": [], "per_attribute": lines}
+    return differing(expected, budget)
+
+
+def _column_checks(release: StatedRelease, params: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[Check]:
+    columns = {column["name"]: column for column in report["columns"]}
+    released = [column["name"] for column in params["columns"]]
+    built = [name for name, column in columns.items() if column["action"] == "synthesized"]
+    yield Check(name="columns_of_params", passed=built == released, observed=len(built), required=len(released))
+    cells = {name: domain.size for name, domain in release.domains.items() if name in released}
+    stated = {name: column["released_values"] for name, column in columns.items() if "released_values" in column}
+    yield none_of("released_values", not same(stated, cells))
+    units = [name for name, column in columns.items() if column["role"] == "unit"]
+    unit = report["guarantee"]["parameters"]["unit_column"]
+    right = units == ([] if unit is None else [unit]) and (units != [] or release.rows_per_unit == 1)
+    yield Check(name="unit", passed=right, observed=", ".join(units) or None, required=unit)
+
+
+# --- draws in words ----------------------------------------------------------------------------------------------
+
+
+def _described(release: StatedRelease, draw: StatedDraw) -> dict[str, Any]:
+    """Return what the report states of a draw: its query in words, and how far its noise reaches."""
+    query = draw.query
+    by = f" by {', '.join(query.by)}" if query.by else ""
+    words = {
+        COUNT: f"rows{by}",
+        SUM: f"sum of {query.of} from the middle of its bounds{by}",
+        RANK: f"quantile {query.numerator}/{query.denominator} of {query.of}",
+        MODE: f"most frequent value of {query.of}",
+    }[query.kind]
+    rows = [f"{name} = {labels_of(release.domains[name], _MISSING)[code]}" for name, code in draw.where.items()]
+    line = {"name": draw.name, "query": f"{words}, where {' and '.join(rows)}" if rows else words, "law": draw.law}
+    if query.kind not in (COUNT, SUM):
+        return line
+    unit = 1.0 if query.kind == COUNT else half_cell(release.domains[query.of])
+    return {**line, "standard_deviation": unit * _deviation(draw.rate), "within_95_percent": unit * _reach(draw.rate)}
+
+
+def _deviation(rate: int) -> float:
+    """Return the standard deviation of noise that falls by exp(-rate) a step: sqrt(2 q) / (1 - q)."""
+    decay = rate / 2**52
+    return math.sqrt(2 * math.exp(-decay)) / -math.expm1(-decay)
+
+
+def _reach(rate: int) -> int:
+    """Return the smallest number of steps beyond which noise is with a chance of 0.05 at most.
+
+    Noise is beyond t steps with a chance of 2 exp(-(t + 1) r) / (1 + exp(-r)).
+    """
+    decay = rate / 2**52
+    steps = math.log(2 / (_CHANCE_BEYOND * (1 + math.exp(-decay)))) / decay - 1
+    return max(0, math.ceil(steps - _HAIR))
+
 
 _DAMAGED = "the params or the report lack a key or have one of the wrong kind"
 

@@ -27,11 +27,11 @@ from anonkit.bundle.header_lines import refuse_record
 from anonkit.bundle.part_workers import PartWorkers, runs_of, workers_for
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.bundle.sql_names import alike_names, in_quotes, own_names
-from anonkit.checks.exact_cells import exact_table
 from anonkit.checks.scanned_files import (
     IN_MEMORY,
     UNREADABLE,
     Files,
+    exact_table,
     first_rows_of,
     is_text,
     literal,

@@ -1,43 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Validation from the files alone: whether a release is what its report describes and keeps its promise."""
+"""Validation from the files alone: whether a release is what its report describes and keeps its promise.
+
+Comparison of a release's copies in other forms, such as a CSV file, with its data, cell by cell.
+
+Consistency of a release's entries for catalogues and registries with its other files.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from anonkit import __version__
 from anonkit.bundle.atomic import finish
-from anonkit.bundle.data_files import count_rows, read_schema
-from anonkit.bundle.given_tables import arrow_table
-from anonkit.bundle.json_documents import read_json
+from anonkit.bundle.data_files import count_rows, digests_of, parts_of, read_schema, sha256
+from anonkit.bundle.exports.opened_targets import ReleasedTable, copy_at
+from anonkit.bundle.header_lines import arrow_table
+from anonkit.bundle.json_documents import read_capped, read_json
 from anonkit.bundle.part_workers import PartWorkers, read_by
-from anonkit.bundle.release_names import DATA, REPORT
-from anonkit.bundle.release_place import Place, refuse_unfit_files
+from anonkit.bundle.release_place import (
+    COPIES,
+    DATA,
+    EMITTED,
+    PAGE,
+    PARAMS,
+    REPORT,
+    Place,
+    package_name,
+    refuse_unfit_files,
+)
 from anonkit.bundle.store_workers import fetched_by
 from anonkit.bundle.stored_release import Release, load_place, refuse_incomplete
-from anonkit.checks.against_population import AgainstPopulation
 from anonkit.checks.agreement import agreement_checks, row_checks
-from anonkit.checks.catalogued import catalogue_checks
 from anonkit.checks.class_promise import PromiseEvidence
 from anonkit.checks.described import description_checks, unreadable
 from anonkit.checks.disclosure import measure
-from anonkit.checks.known_keys import key_checks
+from anonkit.checks.exported_rows import export_checks
 from anonkit.checks.plain_bounds import read_as_labels
 from anonkit.checks.population_counts import ReadsPopulation
 from anonkit.checks.population_validation import population_of_table
 from anonkit.checks.promise_checkers import checker_of
-from anonkit.checks.released_copies import copy_checks
-from anonkit.checks.requirements import Asked, Validation, refuse_unknown
+from anonkit.checks.requirements import Asked, Validation, refuse_unknown, suppressed_cells
+from anonkit.checks.sameness import none_of
+from anonkit.checks.sample_estimates import AgainstPopulation
 from anonkit.checks.signature import read_public_key, signature_checks
-from anonkit.checks.suppressed_cells import suppressed_cells
 from anonkit.checks.table_scans import columns_of, copied_once, read_once, refuse_first_record
 from anonkit.checks.unchanged_columns import allowed_in_clear, columns_in_clear, look_at_unchanged, opening_of
 from anonkit.checks.written_files import (
     hash_checks,
+    key_checks,
     manifest_checks,
     manifest_of,
     read_descriptor,
@@ -46,6 +63,7 @@ from anonkit.checks.written_files import (
 from anonkit.errors import (
     AnonkitError,
     EngineError,
+    MissingDependencyError,
     ParameterError,
     ReleaseFormatError,
     option,
@@ -53,9 +71,104 @@ from anonkit.errors import (
     spoken,
 )
 from anonkit.promises.guarantee import Check
+from anonkit.report.catalogue_entries import PublicFiles
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+
+_SAME = "the same"
+_UNREADABLE = "unreadable"
+_DIFFERENCES = {
+    "exported_file": _UNREADABLE,
+    "exported_columns": "other columns",
+    "exported_types": "other types",
+    "exported_rows": "another number of rows",
+    "exported_cells": "other cells",
+}
+"""Meaning of the first comparison that fails; see `anonkit.checks.exported_rows`."""
+
+
+def copy_checks(place: Place, descriptor: Mapping[str, Any]) -> Iterator[Check]:
+    """Compare every copy that the descriptor names with the data: columns, types, and the rows in any order.
+
+    Parameters
+    ----------
+    place : Place
+    descriptor : mapping
+        Of the release. A file that it does not name is none of the release, whatever its name.
+
+    Yields
+    ------
+    Check
+        `copy:csv` and so on: the copy holds what the data hold. What is observed is "the same", "absent", or the first
+        difference in words.
+    """
+    named = {resource["name"] for resource in descriptor["resources"]}
+    for form, suffix in COPIES.items():
+        if form in named:
+            path = place.folder / place.name(suffix)  # a store has no copies
+            found = _difference(place, suffix) if path.is_file() else "absent"
+            yield Check(name=f"copy:{form}", passed=found == _SAME, observed=found, required=_SAME)
+
+
+def _difference(place: Place, suffix: str) -> str:
+    """Return the first comparison that fails."""
+    try:
+        with closing(copy_at(place.file(suffix))) as form:
+            checks = export_checks(form, ReleasedTable(data=place.file(DATA)))
+            return next((_DIFFERENCES[check.name] for check in checks if not check.passed), _SAME)
+    except MissingDependencyError:
+        raise  # a copy that cannot be read here is not judged
+    except AnonkitError:  # no file of its form, or data of which there can be no copy
+        return _UNREADABLE
+
+
+_DESCRIBED = {"params": PARAMS, "report": REPORT, "page": PAGE}
+
+
+def catalogue_checks(
+    place: Place, schema: pa.Schema, report: Mapping[str, Any], license_name: str | None
+) -> Iterator[Check]:
+    """Check the entries beside a release; a release may have none.
+
+    The version that wrote an entry makes the same entry again, byte for byte. Of that of another version only the
+    sentence of the promise is looked at. Its hash is looked at like those of all files.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        That of the data file.
+    license_name : str, optional
+        Licence of the release, as its other files state it.
+    """
+    for word, suffix in EMITTED.items():
+        if place.file(suffix).exists():
+            content = read_capped(place.file(suffix))
+            yield none_of(word, not _says_the_same(word, content, place, schema, report, license_name))
+
+
+def _says_the_same(
+    word: str, content: bytes, place: Place, schema: pa.Schema, report: Mapping[str, Any], license_name: str | None
+) -> bool:
+    if report["anonkit_version"] != __version__:
+        return json.dumps(report["guarantee"]["statement"], ensure_ascii=False).encode() in content
+    return content == public_files(place, schema, report, license_name).entry(word)
+
+
+def public_files(place: Place, schema: pa.Schema, report: Mapping[str, Any], license_name: str | None) -> PublicFiles:
+    """Return the files of a release on disk as an entry describes them; parameters as those of `catalogue_checks`."""
+    data = place.file(DATA)
+    return PublicFiles(
+        name=package_name(place.stem),
+        schema=schema,
+        data=digests_of({part.relative_to(place.folder).as_posix(): part for part in parts_of(data)}),
+        folder=data.name if data.is_dir() else None,
+        sidecars={role: (place.name(suffix), sha256(place.file(suffix))) for role, suffix in _DESCRIBED.items()},
+        report=report,
+        license_name=license_name,
+    )
+
 
 VALIDATION_STEPS = ("comparing files with their hashes", "recounting the release")
 """Names of the steps of a validation of a release, in order, as progress shows them."""

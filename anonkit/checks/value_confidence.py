@@ -21,8 +21,8 @@ import pyarrow as pa
 
 from anonkit.checks.class_counts import has_order
 from anonkit.checks.clear_parts import has_few
+from anonkit.checks.counted_as import ReadValues
 from anonkit.checks.people import Counts, HeldByPeople, ValueRows
-from anonkit.checks.read_values import ReadValues
 from anonkit.checks.table_scans import Lines
 
 SHOWN = 20

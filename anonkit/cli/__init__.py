@@ -108,7 +108,7 @@ def _needed_later() -> None:
     """Import what the command needs once the forests are grown, and make ready what its page is made of."""
     import duckdb  # noqa: F401
 
-    from anonkit.report.page_templates import make_ready
+    from anonkit.report.document import make_ready
 
     make_ready()
 

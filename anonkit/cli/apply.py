@@ -27,11 +27,11 @@ from anonkit.cli.progress import notes_at_once, progress_line
 from anonkit.cli.short_help import ShortHelp
 
 if TYPE_CHECKING:
-    from anonkit.checks.against_population import AgainstPopulation
+    from anonkit.checks.sample_estimates import AgainstPopulation
     from anonkit.cli.options import OwnerAsReader
     from anonkit.engines import Local, Spark
     from anonkit.ledger.account import Account
-    from anonkit.pipeline.release_output import Output
+    from anonkit.pipeline.release_space import Output
 
 
 @click.command(cls=ShortHelp, name="apply")
@@ -97,11 +97,11 @@ def command(
     """
     from anonkit.cli.summary import release_outcome
     from anonkit.engines.snapshots.addresses import source_at
-    from anonkit.pipeline.arrays import without_pandas
     from anonkit.pipeline.earlier_recoding import applied_recoding, batch_policy, earlier_recoding
     from anonkit.pipeline.release_path import release_table
-    from anonkit.pipeline.release_request import ReleaseRequest
-    from anonkit.pipeline.release_steps import release_steps
+    from anonkit.pipeline.repeated_release import release_steps
+    from anonkit.pipeline.request_form import ReleaseRequest
+    from anonkit.pipeline.validating import without_pandas
     from anonkit.policy.declaration import Policy
 
     without_pandas()

@@ -19,8 +19,7 @@ from anonkit.errors import EngineError, ParameterError, SourceError, on_command_
 
 if TYPE_CHECKING:
     from anonkit.auditing.attacks.battery import Audit
-    from anonkit.auditing.attacks.loss import LossBound
-    from anonkit.auditing.attacks.rates import Attack
+    from anonkit.auditing.attacks.success_rates import Attack, LossBound
 
 OWNER_FILE = "audit.owner.report.json"
 
@@ -83,7 +82,7 @@ def command(
     from anonkit.auditing import audit
     from anonkit.auditing.attacks.battery import AUDIT_STEPS
     from anonkit.engines.snapshots.addresses import refuse_absent
-    from anonkit.pipeline.owner_files import write_owner_document
+    from anonkit.pipeline.dossier import write_owner_document
     from anonkit.report.document import OWNER_BANNER
 
     is_stored = _is_in_store(release)
@@ -139,7 +138,7 @@ def _is_in_store(release: str) -> bool:
 def _owner_folder(folder: Path, release: Path | None) -> Path:
     """Return the owner's folder, or refuse it before minutes are spent on attacks; None: the release is elsewhere."""
     from anonkit.bundle.data_files import is_data_folder
-    from anonkit.pipeline.release_output import refuse_beside_release
+    from anonkit.pipeline.release_space import refuse_beside_release
 
     here = None if release is None else release.resolve()
     if here is not None:
@@ -161,7 +160,7 @@ def _hash_of(release: str) -> str | None:
 
 
 def _text(release: str, audited: Audit, banner: str) -> str:
-    from anonkit.auditing.attacks.next_step import next_step
+    from anonkit.auditing.attacks.success_rates import next_step
 
     head = click.style(f"Attacks on {one_line(release)}", bold=True)
     lines = [head, click.style(banner, fg="yellow"), ""]
@@ -178,8 +177,7 @@ def _text(release: str, audited: Audit, banner: str) -> str:
 
 def _epsilon(loss: LossBound) -> list[str]:
     """Return the lower bound beside the claim, and the columns whose own claims do not hold."""
-    from anonkit.auditing.attacks.loss import REFUTED
-    from anonkit.auditing.attacks.rates import WEAK
+    from anonkit.auditing.attacks.success_rates import REFUTED, WEAK
 
     document = loss.to_dict()
     claim = "no bound" if document["claimed"] == "inf" else f"{loss.claimed:.4g}"
@@ -217,7 +215,7 @@ def _rows(document: Mapping[str, Any], name: str) -> Iterator[tuple[str, ...]]:
 
 def _beside(attack: Attack) -> Iterator[str]:
     """Yield the figures beside: full knowledge, and holders of single values; no value is named."""
-    from anonkit.auditing.attacks.rates import RISK
+    from anonkit.auditing.attacks.success_rates import RISK
 
     if "full_knowledge" in attack.details:
         yield f"Linkability where all released columns of a person are known: {attack.details['full_knowledge']:.3f}."

@@ -129,7 +129,7 @@ def command(
 
 def _refuse_losing(ledger: str | None, page: Path) -> None:
     """Refuse to put the page in the place of the ledger that is charged."""
-    from anonkit.bundle.kept_files import refuse_replacing
+    from anonkit.bundle.signing import refuse_replacing
     from anonkit.ledger.ledger_place import LedgerPlace
 
     file = None if ledger is None else LedgerPlace.of(ledger).file
@@ -144,7 +144,7 @@ def _numbers(option: str, text: str, kind: type[_Number]) -> list[_Number]:
 
 
 def _text(comparison: Comparison, output: str | None) -> str:
-    from anonkit.comparing.advice import most_changed
+    from anonkit.comparing.frontier import most_changed
     from anonkit.comparing.model_scores import MEASURE
     from anonkit.report.document import OWNER_BANNER
     from anonkit.report.wording import percent

@@ -47,7 +47,7 @@ def command(*, folder: str, rows: int, force: bool, quiet: bool) -> Outcome:
     from anonkit.ledger.account import Where
     from anonkit.methods import default_method, make_method
     from anonkit.pipeline.python_calls import release
-    from anonkit.pipeline.release_steps import release_steps
+    from anonkit.pipeline.repeated_release import release_steps
 
     place.mkdir(parents=True, exist_ok=True)
     _simulate(table, policy, rows)
@@ -88,7 +88,7 @@ def _withdraw_earlier(output: Path, policy: Path) -> None:
     """Withdraw what an earlier demo has booked beside the output: its customers were simulated, too, and are gone."""
     from anonkit.bundle.release_place import Place
     from anonkit.ledger import Ledger
-    from anonkit.ledger.ledger_pointer import ledger_beside
+    from anonkit.ledger.applied_recoding import ledger_beside
     from anonkit.policy.declaration import Policy
 
     place, dataset = ledger_beside(Place.of(output)), Policy.load(policy).dataset

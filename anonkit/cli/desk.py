@@ -98,7 +98,7 @@ def command(
 
     refuse_without_extra()
     name = None if host_name is None else allowed_name(host_name)
-    from anonkit.desk.desk_source import check_source
+    from anonkit.desk.decided_release import check_source
     from anonkit.desk.release_desk import Desk
 
     check_source(source, None if sign is None else Path(sign), how, population)

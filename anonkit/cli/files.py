@@ -14,7 +14,7 @@ from anonkit.errors import EngineError, ParameterError
 def refuse_existing(path: Path, force: bool, *, made_from: object = None) -> None:
     """Refuse to touch a file that is there, unless forced; forced or not, the source that it is made from."""
     if made_from is not None:
-        from anonkit.bundle.kept_files import refuse_replacing
+        from anonkit.bundle.signing import refuse_replacing
         from anonkit.engines.snapshots.addresses import files_of
 
         refuse_replacing([path], files_of(made_from))

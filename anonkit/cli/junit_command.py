@@ -78,7 +78,7 @@ def _begin(path: Path, code: str, message: str) -> None:
 
 
 def _write(path: Path, name: str, code: str, message: str) -> None:
-    from anonkit.checks.junit import junit_error
+    from anonkit.checks.requirements import junit_error
 
     write_text(path, junit_error(redacted(name), code, message), force=True)
 

@@ -19,7 +19,7 @@ from anonkit.errors import LedgerError, ParameterError, did_you_mean
 if TYPE_CHECKING:
     from anonkit.ledger import Ledger
     from anonkit.ledger.ledger_place import LedgerPlace
-    from anonkit.ledger.standing import DatasetState, Entry, ReleaseState
+    from anonkit.ledger.settling import DatasetState, Entry, ReleaseState
 
 _CREATE = "create"
 """First word of the other form of the command; `./create` is a folder of that name."""
@@ -137,7 +137,7 @@ def _refuse_another(number: int, dataset: str, opened: Ledger) -> None:
 
 def _ended(entry: Entry, state: ReleaseState) -> str:
     """Return the end of a release that was open, in words."""
-    from anonkit.ledger.standing import ReleaseState
+    from anonkit.ledger.settling import ReleaseState
 
     said = {
         ReleaseState.ROLLED_BACK: "is rolled back: nothing of it was put in place, and what it had prepared is gone",
@@ -161,8 +161,7 @@ def _created(where: str) -> Outcome:
 def _place(where: str | None, policy: str | None) -> LedgerPlace:
     """Return the ledger that an argument, a policy or the environment means."""
     from anonkit.ledger.account import VARIABLE
-    from anonkit.ledger.ledger_place import LedgerPlace
-    from anonkit.ledger.users_ledger import users_ledger
+    from anonkit.ledger.ledger_place import LedgerPlace, users_ledger
     from anonkit.redaction import is_address
 
     if policy is not None:
@@ -186,8 +185,8 @@ def _beside(path: Path) -> LedgerPlace | None:
     """Return the ledger of a folder or a release: one beside it, or the one that its pointer names."""
     from anonkit.bundle.release_place import Place
     from anonkit.ledger import NAME
+    from anonkit.ledger.applied_recoding import POINTER, Pointer, ledger_beside
     from anonkit.ledger.ledger_place import LedgerPlace
-    from anonkit.ledger.ledger_pointer import POINTER, Pointer, ledger_beside
 
     candidates = [path / NAME] if path.is_dir() else []
     try:
@@ -236,7 +235,7 @@ def _spent(standing: DatasetState) -> str:
 
 
 def _part(name: str, loss: float, budget: float | None, left: float | None) -> str:
-    from anonkit.promises.cautious_figures import allowance_words, loss_words
+    from anonkit.promises.noise_promises import allowance_words, loss_words
 
     spent = f"no bound on {name}" if math.isinf(loss) else f"{name} {loss_words(loss)} spent"
     if budget is None or left is None:
@@ -249,7 +248,7 @@ def _part(name: str, loss: float, budget: float | None, left: float | None) -> s
 def _state(entry: Entry) -> str:
     """Return the progress of a release; of one that is open on another host only --settle there can say more."""
     from anonkit.bundle.liveness import Process
-    from anonkit.ledger.standing import ReleaseState
+    from anonkit.ledger.settling import ReleaseState
 
     if entry.state not in (ReleaseState.RESERVED, ReleaseState.PUBLISHING):
         return str(entry.state)
@@ -262,7 +261,7 @@ def _state(entry: Entry) -> str:
 
 
 def _row(entry: Entry) -> tuple[str, ...]:
-    from anonkit.promises.cautious_figures import loss_words
+    from anonkit.promises.noise_promises import loss_words
 
     promise = entry.kind if entry.k is None else f"{entry.kind}, k = {entry.k}"
     promise += f", delta = {loss_words(entry.delta)}" if entry.delta else ""

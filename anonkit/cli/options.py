@@ -20,11 +20,11 @@ from anonkit.cli.boundary import one_line
 from anonkit.cli.outcome import WrongUsage
 
 if TYPE_CHECKING:
-    from anonkit.checks.against_population import AgainstPopulation
+    from anonkit.checks.sample_estimates import AgainstPopulation
     from anonkit.engines import Local, Spark
     from anonkit.ledger.account import Account
-    from anonkit.ledger.standing import Entry
-    from anonkit.pipeline.release_output import Output
+    from anonkit.ledger.settling import Entry
+    from anonkit.pipeline.release_space import Output
     from anonkit.policy.declaration import Policy
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -144,7 +144,7 @@ recipients_option = click.option(
 
 
 def _encoding(context: click.Context, parameter: click.Parameter, given: str | None) -> str | None:
-    from anonkit.policy.encodings import encoding_named
+    from anonkit.policy.side_files import encoding_named
 
     return None if given is None else encoding_named(given)
 
@@ -387,7 +387,7 @@ table_domains_options = option_group(
 
 
 def _known(**given: Any) -> AgainstPopulation:
-    from anonkit.checks.against_population import AgainstPopulation
+    from anonkit.checks.sample_estimates import AgainstPopulation
 
     return AgainstPopulation.known(**given)
 
@@ -556,7 +556,7 @@ engine_of_checks_options = option_group("engine", _engine, *_ENGINE)
 
 
 def _output(output: str, **fields: Any) -> Output:
-    from anonkit.pipeline.release_output import Output
+    from anonkit.pipeline.release_space import Output
 
     return Output.at(output, **fields)
 

@@ -46,9 +46,8 @@ def declaration_problem(path: Path) -> str | None:
 
 def table_problem(path: Path) -> str | None:
     """Return the reason why a file must not be committed; None for the data of a release, and for a copy that it lists."""
-    from anonkit.bundle.release_hashes import refuse_changed
-    from anonkit.bundle.release_names import DATA, DESCRIPTOR, PARAMS, REPORT
-    from anonkit.bundle.release_place import Place
+    from anonkit.bundle.release_place import DATA, DESCRIPTOR, PARAMS, REPORT, Place
+    from anonkit.bundle.stored_release import refuse_changed
 
     if _is_listed_copy(path):
         return None
@@ -72,10 +71,9 @@ def table_problem(path: Path) -> str | None:
 
 def _is_listed_copy(path: Path) -> bool:
     """Return True if a file is a copy of the data, such as a CSV file, that the release beside it lists."""
-    from anonkit.bundle.capped_files import refuse_irregular
     from anonkit.bundle.data_files import sha256
-    from anonkit.bundle.release_copies import listed_copies
-    from anonkit.bundle.release_names import DATA, copy_of
+    from anonkit.bundle.json_documents import refuse_irregular
+    from anonkit.bundle.release_place import DATA, copy_of, listed_copies
 
     stem, form = copy_of(path.name) or ("", "")
     listed = listed_copies(path.parent, stem).get(form) if stem else None

@@ -107,8 +107,8 @@ def command(
     draws rows and counts them); its params.json is beside it, and nothing else is needed. Learning from a release
     costs no privacy.
     """
-    from anonkit.bundle.kept_files import refuse_replacing
-    from anonkit.consumers.mixture_questions import MixtureQuestions, conditions_typed, tables_typed
+    from anonkit.bundle.signing import refuse_replacing
+    from anonkit.consumers.mixture_classifier import MixtureQuestions, conditions_typed, tables_typed
     from anonkit.consumers.reconstruction import RECONSTRUCTION_STEPS, reconstruct
     from anonkit.engines.snapshots.addresses import files_of
     from anonkit.engines.snapshots.whole_tables import whole_table

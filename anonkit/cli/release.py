@@ -29,11 +29,11 @@ from anonkit.cli.outcome import Outcome
 from anonkit.cli.progress import notes_at_once, progress_line
 
 if TYPE_CHECKING:
-    from anonkit.checks.against_population import AgainstPopulation
+    from anonkit.checks.sample_estimates import AgainstPopulation
     from anonkit.cli.options import OwnerAsReader
     from anonkit.engines import Local, Spark
     from anonkit.ledger.account import Account
-    from anonkit.pipeline.release_output import Output
+    from anonkit.pipeline.release_space import Output
     from anonkit.policy.declaration import Policy
 
 
@@ -115,11 +115,11 @@ def command(
     from anonkit.cli.summary import foresees, release_outcome
     from anonkit.engines.snapshots.addresses import source_at
     from anonkit.methods import default_method, make_method
-    from anonkit.pipeline.arrays import without_pandas
-    from anonkit.pipeline.owner_files import OWNER_REPORT
+    from anonkit.pipeline.dossier import OWNER_REPORT
     from anonkit.pipeline.release_path import release_table
-    from anonkit.pipeline.release_request import ReleaseRequest
-    from anonkit.pipeline.release_steps import release_steps
+    from anonkit.pipeline.repeated_release import release_steps
+    from anonkit.pipeline.request_form import ReleaseRequest
+    from anonkit.pipeline.validating import without_pandas
 
     without_pandas()
     named = [name for name, value in given.items() if value is not None]

@@ -81,8 +81,7 @@ def command(
     """
     from anonkit.bundle.atomic import finish
     from anonkit.bundle.json_documents import read_json
-    from anonkit.bundle.release_names import REPORT
-    from anonkit.bundle.release_place import Place, refuse_unfit_files
+    from anonkit.bundle.release_place import REPORT, Place, refuse_unfit_files
     from anonkit.cli.summary import report_text
     from anonkit.report.document import FORMAT
 
@@ -121,7 +120,7 @@ def command(
 
 def _profile(release: str, name: str) -> Outcome:
     """Return a checklist with evidence, in the terminal and as JSON."""
-    from anonkit.pipeline.profiles.profile import NO_VERDICT, EvidenceState
+    from anonkit.pipeline.profiles.promised_protection import NO_VERDICT, EvidenceState
     from anonkit.pipeline.profiles.release_profile import release_profile
 
     profile = release_profile(release, name)
@@ -161,7 +160,7 @@ def _dossier(
     """Make the owner's page of a stored release, in a folder that is not handed out."""
     from anonkit.bundle.stored_release import load
     from anonkit.engines.snapshots.addresses import source_at
-    from anonkit.pipeline.release_output import refuse_within_release
+    from anonkit.pipeline.release_space import refuse_within_release
     from anonkit.pipeline.stored_dossier import DOSSIER_STEPS, source_policy, stored_dossier, write_stored_dossier
     from anonkit.policy.declaration import Policy
 
@@ -199,8 +198,8 @@ def _write_page(
     page: Path, place: Place, report: dict[str, Any], older: str | None, audit: str | None, force: bool
 ) -> None:
     """Render a page anew, never over a file of the release; one with an audit never beside it, for the owner alone."""
-    from anonkit.bundle.kept_files import refuse_replacing
-    from anonkit.pipeline.release_output import refuse_within_release
+    from anonkit.bundle.signing import refuse_replacing
+    from anonkit.pipeline.release_space import refuse_within_release
     from anonkit.report.page import render_page
 
     refuse_replacing([page], [*place.on_this_machine(), *(Path(path) for path in (older, audit) if path is not None)])
@@ -229,8 +228,7 @@ def _audit_of(place: Place, path: str) -> dict[str, Any]:
 
 def _report_of(release: str) -> dict[str, Any]:
     from anonkit.bundle.json_documents import read_json
-    from anonkit.bundle.release_names import REPORT
-    from anonkit.bundle.release_place import Place
+    from anonkit.bundle.release_place import REPORT, Place
 
     place = Place.of(release)  # kept while its file is read: what is fetched from a store goes with it
     return read_json(place.file(REPORT))

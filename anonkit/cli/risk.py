@@ -25,11 +25,11 @@ from anonkit.cli.progress import progress_line
 from anonkit.cli.short_help import ShortHelp
 
 if TYPE_CHECKING:
-    from anonkit.checks.against_population import AgainstPopulation
+    from anonkit.checks.sample_estimates import AgainstPopulation
     from anonkit.engines import Local, Spark
     from anonkit.pipeline.risk_before_release import SourceRisk
     from anonkit.policy.declaration import Policy
-    from anonkit.report.risk_page import RiskTable
+    from anonkit.report.document import RiskTable
 
 OWNER_LINE = "For you only: counted on the source table, covered by no promise, not to be published."
 _SETS_SHOWN = 4  # of each size above one
@@ -87,7 +87,7 @@ def command(
     tables = _tables(found)
     if page is not None:
         from anonkit.redaction import source_names
-        from anonkit.report.risk_page import risk_page
+        from anonkit.report.document import risk_page
 
         write_text(Path(page), risk_page(source_names(source)[1], tables), force=force, private=True)
     written = [] if page is None else ["", f"Wrote {one_line(page)}"]
@@ -101,7 +101,7 @@ def command(
 
 def _tables(found: SourceRisk) -> list[RiskTable]:
     """Return the figures as tables of strings, for the terminal and the page."""
-    from anonkit.report.risk_page import RiskTable
+    from anonkit.report.document import RiskTable
 
     tables = [
         RiskTable(

@@ -106,8 +106,8 @@ def command(
         return _experiment(recipe, output, experiment, account, quiet)
     _refuse_given(experiment, (), "this recipe describes a release; only an experiment has")
     from anonkit.cli.summary import foresees, release_outcome
-    from anonkit.pipeline.arrays import without_pandas
     from anonkit.pipeline.recipe import Recipe
+    from anonkit.pipeline.validating import without_pandas
 
     without_pandas()
     made = Recipe.load(recipe)
@@ -132,9 +132,9 @@ def _refuse_beside_check() -> None:
 def _check(paths: Sequence[str], quiet: bool) -> Outcome:
     """Return what each recipe does otherwise under the defaults of 0.2."""
     from anonkit.cli.experiments import is_experiment
-    from anonkit.pipeline.arrays import without_pandas
     from anonkit.pipeline.changed_defaults import changes_of
     from anonkit.pipeline.recipe import Recipe
+    from anonkit.pipeline.validating import without_pandas
 
     without_pandas()
     lines: list[str] = []

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from anonkit import __version__
-from anonkit.bundle.release_names import DATA
+from anonkit.bundle.release_place import DATA
 from anonkit.bundle.stored_release import Release, class_figures
 from anonkit.cli.boundary import one_line
 from anonkit.cli.outcome import Outcome
 from anonkit.engines.reading.number_columns import mixed_notes
-from anonkit.pipeline.owner_files import dossier_name
+from anonkit.pipeline.dossier import dossier_name
 from anonkit.report.document import OWNER_BANNER, is_seeded
 from anonkit.report.first_facts import (
     Sentence,
@@ -29,9 +29,8 @@ from anonkit.report.first_facts import (
     shortened,
     text_of,
 )
-from anonkit.report.foreseen_words import account_sentences, foreseen_sentences
+from anonkit.report.foreseen_words import IN_WORDS, account_sentences, foreseen_sentences, owner_lines
 from anonkit.report.lost_cells import LOST_CELLS, lost_cells
-from anonkit.report.owner_words import IN_WORDS, owner_lines
 from anonkit.report.wording import (
     NO_ROW,
     check_words,
@@ -45,7 +44,7 @@ from anonkit.report.wording import (
 
 if TYPE_CHECKING:
     from anonkit.cli.options import OwnerAsReader
-    from anonkit.pipeline.release_output import Foresees
+    from anonkit.pipeline.release_space import Foresees
 
 _ACTIONS = ("kept", "generalized", "averaged", "numbered", "randomized", "synthesized", "dropped")
 _DOCUMENT = ("method", "guarantee", "budget", "rows", "columns", "utility", "disclosure_risk", "notes", "randomness")

@@ -29,8 +29,8 @@ from anonkit.redaction import redacted
 
 if TYPE_CHECKING:
     from anonkit.bundle.release_place import Place
-    from anonkit.checks.against_population import AgainstPopulation
     from anonkit.checks.requirements import Validation
+    from anonkit.checks.sample_estimates import AgainstPopulation
     from anonkit.engines.engine_choice import Local, Spark
     from anonkit.promises.guarantee import Check
 
@@ -222,15 +222,14 @@ def command(
     --engine spark executors read the files of a release that is a folder, or fetch them from an object store.
     """
     from anonkit.bundle.private_files import sweep
-    from anonkit.checks.junit import junit_xml
-    from anonkit.checks.requirements import cannot_be_repeated
+    from anonkit.checks.requirements import cannot_be_repeated, junit_xml
     from anonkit.checks.validation import VALIDATION_STEPS, validate
     from anonkit.cli.summary import check_line
     from anonkit.engines.snapshots.whole_tables import whole_table
-    from anonkit.pipeline.arrays import without_pandas
     from anonkit.pipeline.exporting import validate_export
-    from anonkit.pipeline.population_file import PopulationFile
-    from anonkit.report.population_words import population_sentences
+    from anonkit.pipeline.population_measures import PopulationFile
+    from anonkit.pipeline.validating import without_pandas
+    from anonkit.report.lost_cells import population_sentences
     from anonkit.report.wording import gathered
 
     without_pandas()
@@ -323,8 +322,7 @@ def _release_at(table: str, *, is_table: bool) -> Place | None:
     ReleaseFormatError
         An interrupted run left files there, and no release.
     """
-    from anonkit.bundle.release_names import DESCRIPTOR, copy_of
-    from anonkit.bundle.release_place import Place
+    from anonkit.bundle.release_place import DESCRIPTOR, Place, copy_of
 
     try:
         place = Place.of(table)

@@ -15,22 +15,19 @@ from typing import Any, TypedDict, Unpack
 import pyarrow as pa
 
 from anonkit.bundle.stored_release import Release
-from anonkit.comparing.advice import advice
-from anonkit.comparing.frontier import comparison_fragment
+from anonkit.comparing.foreseen_release import Halves, halves_of
+from anonkit.comparing.frontier import advice, comparison_fragment
 from anonkit.comparing.frontier_plot import FrontierFigure
-from anonkit.comparing.frontier_points import FrontierPoint, best_scores, loss_of
 from anonkit.comparing.made_in_turn import made_in_turn
-from anonkit.comparing.model_scores import MEASURE
-from anonkit.comparing.train_test_halves import Halves, halves_of
-from anonkit.domains.arrow_values import is_ordered
+from anonkit.comparing.model_scores import MEASURE, FrontierPoint, best_scores, loss_of
+from anonkit.domains.coded_columns import is_ordered
 from anonkit.engines.snapshots.addresses import ReadAs, source_at
 from anonkit.errors import AnonkitError, GuaranteeError, ParameterError, PolicyError, option, spoken
 from anonkit.ledger.account import Account, Where
 from anonkit.ledger.neighbour_totals import total
 from anonkit.methods import make_method, method_class, method_parameters
-from anonkit.pipeline.release_options import refuse_unknown, taken
 from anonkit.pipeline.release_path import release_table
-from anonkit.pipeline.release_request import ReleaseRequest
+from anonkit.pipeline.request_form import ReleaseRequest, refuse_unknown, taken
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.target_task import Task, task_from_values
 from anonkit.promises.guarantee import loss_json

@@ -4,36 +4,244 @@
 A plan may not look at the private table, since nothing is charged for what it would disclose. So the method is run,
 with the same parameters and the same policy, on rows simulated from the declared domains, and these are measured as an
 owner measures a release: columns, noise of every table, how far distributions move, what models learn.
+
+The half of a table that is released, the test half, and how a release of the first is measured.
+
+Effect of a release on the columns of its rows: the dropped ones, and the distance of the others' distributions.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from anonkit.auditing import audit
 from anonkit.bundle.stored_release import Release
-from anonkit.comparing.model_scores import MEASURE, scores_of_release, scores_of_rows
-from anonkit.comparing.moved_columns import moved_columns, settled_rows
+from anonkit.comparing.model_scores import (
+    MEASURE,
+    FrontierPoint,
+    models_of_release,
+    models_of_rows,
+    scores_of,
+    scores_of_release,
+    scores_of_rows,
+    some_rows,
+)
 from anonkit.datasets.declared_domains import declared_rows
-from anonkit.errors import AnonkitError, in_python
+from anonkit.engines import open_engine
+from anonkit.engines.engine_choice import Local
+from anonkit.engines.reading.settled_tables import declared_table
+from anonkit.engines.snapshots.dispatch import snapshot
+from anonkit.errors import AnonkitError, ParameterError, in_python
 from anonkit.ledger.account import Account, Where
+from anonkit.pipeline.column_changes import BeforeAndAfter
 from anonkit.pipeline.release_path import release_table
-from anonkit.pipeline.release_request import ReleaseRequest
+from anonkit.pipeline.request_form import ReleaseRequest
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy
+from anonkit.policy.person_candidates import joint_keys
 from anonkit.policy.target_task import Task, task_from_declaration
 from anonkit.promises.guarantee import loss_json
+from anonkit.promises.promise_kinds import read_promise
 from anonkit.protocols import Method
-from anonkit.published.gaussian_intervals import gaussian_margin
-from anonkit.published.noise_intervals import count_margin
-from anonkit.published.statements.draw_widths import width_of
+from anonkit.published.noise_intervals import count_margin, gaussian_margin
 from anonkit.published.statements.noise_statement import FORMAT as STATEMENT
-from anonkit.published.statements.queries import Count
-from anonkit.published.statements.statement_json import from_params
+from anonkit.published.statements.noise_statement import Count, from_params
+from anonkit.published.statements.value_lines import width_of
+from anonkit.report.promise_words import words_of
 from anonkit.report.wording import NO_ROW
-from anonkit.utility.consumer_models import best_of
+from anonkit.utility.consumer_models import best_of, name_of_best
+
+_SHARE, _DEVIATIONS = "share of the rows", "standard deviations"
+
+
+def moved_columns(release: Release, rows: pa.Table, policy: Policy) -> list[dict[str, Any]]:
+    """Return the distance by which the distribution of every column moved, the farthest first within a measure.
+
+    Parameters
+    ----------
+    release : Release
+    rows : Table
+        Those it was made of, with cells as the policy declares them.
+    policy : Policy
+        With a role for every column.
+
+    Returns
+    -------
+    list of dict
+        `name`; `measure`: "share of the rows" that would have to change, or "standard deviations"; `value`. Columns
+        that did not move are left out, and so are randomized answers: as they are, they are those of the noise.
+    """
+    compared = BeforeAndAfter(source=rows, released=release.to_arrow(), params=release.params, policy=policy)
+    found = []
+    as_they_are = [column for column in release.report["columns"] if column["action"] not in ("randomized", "dropped")]
+    for change in compared.changes(as_they_are):
+        distance = change.get("distance")
+        if distance is None:
+            continue
+        in_deviations = distance.get("in_standard_deviations")
+        measure = _DEVIATIONS if "in_standard_deviations" in distance else _SHARE
+        value = distance["value"] if measure == _SHARE else in_deviations
+        if value:
+            found.append({"name": change["name"], "measure": measure, "value": round(float(value), 4)})
+    return sorted(found, key=lambda entry: (entry["measure"], -entry["value"]))
+
+
+def lost_columns(release: Release) -> list[str]:
+    """Return the columns that no file shows any more; those that name people are never meant to be shown."""
+    return [
+        column["name"]
+        for column in release.report["columns"]
+        if column["action"] == "dropped" and column["role"] not in (Role.IDENTIFIER, Role.UNIT)
+    ]
+
+
+def settled_rows(rows: pa.Table, policy: Policy) -> pa.Table:
+    """Return rows with their cells as the policy declares them: as places and parts of the calendar are released."""
+    with Local().opened() as engine:
+        table, _ = declared_table(engine.scan(rows, policy), policy, engine)
+        return pa.Table.from_batches(table.batches(), schema=table.schema)
+
+
+LEARNED = 4_000
+"""Released rows that models are trained on, and test rows that they are scored on, at most."""
+
+
+def halves_of(source: object, policy: Policy, rows: int, seed: int) -> tuple[pa.Table, pa.Table, int]:
+    """Read a table, and return two halves of at most so many of its rows, drawn at random, and how many rows it has.
+
+    Raises
+    ------
+    ParameterError, PolicyError
+        The table has too few rows or people, or does not fit the policy.
+    """
+    with closing(open_engine("local")) as engine, snapshot(source) as stays:
+        opened = stays.scan(engine, policy)
+        table = pa.Table.from_batches(opened.batches(), schema=opened.schema)
+    policy.resolve(table.column_names)  # what is wrong for every method is no point on the frontier
+    if table.num_rows < 100:
+        raise ParameterError(f"the table has {table.num_rows} rows, 100 are needed to compare")
+    random = np.random.default_rng(seed)
+    together = policy.names(Role.HOUSEHOLD) or policy.names(Role.UNIT)
+    if together:
+        return *_halves_of_people(table, together, rows, random), table.num_rows
+    order = random.permutation(table.num_rows)[:rows]
+    half = order.size // 2
+    return table.take(pa.array(order[:half])), table.take(pa.array(order[half:])), table.num_rows
+
+
+def _halves_of_people(
+    table: pa.Table, unit: Sequence[str], rows: int, random: np.random.Generator
+) -> tuple[pa.Table, pa.Table]:
+    """Divide the people, with all their rows, as far as so many rows go; nobody is in both halves."""
+    keys = pc.dictionary_encode(pa.chunked_array([joint_keys(batch, unit) for batch in table.to_batches()]))
+    codes = pc.fill_null(keys.combine_chunks().indices, -1).to_numpy().astype(np.int64)
+    sizes = np.bincount(codes[codes >= 0])
+    order = random.permutation(sizes.size)
+    reached = np.cumsum(sizes[order])
+    order = order[: max(int(np.searchsorted(reached, rows, side="right")), 2)]
+    half = int(np.searchsorted(np.cumsum(sizes[order]), sizes[order].sum() / 2)) + 1
+    first, second = (np.isin(codes, chosen) for chosen in (order[:half], order[half:]))
+    if not first.any() or not second.any():
+        raise ParameterError("the table has too few people to compare", "two halves need different people")
+    return table.filter(pa.array(first)), table.filter(pa.array(second))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Halves:
+    """The rows that are released and those of the test set, and how a release of the first is measured."""
+
+    released: pa.Table
+    held_out: pa.Table
+    policy: Policy
+    """With a role for every column."""
+    target: str
+    task: Task
+    attacks: int
+    """People attacked."""
+    seed: int
+
+    @cached_property
+    def _scored(self) -> pa.Table:
+        """Test rows that models are scored on."""
+        return some_rows(self.held_out, LEARNED)
+
+    @cached_property
+    def _settled(self) -> pa.Table:
+        """Released rows with cells as the policy declares them."""
+        return settled_rows(self.released, self.policy)
+
+    def settled(self) -> Halves:
+        """Return the same halves with their rows settled and chosen, so that no copy of them does it again."""
+        _ = self._settled, self._scored
+        return self
+
+    def scores_of_rows(self, dropped: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+        """Return the scores of models trained on the rows as they are, without some columns."""
+        train = some_rows(self.released, LEARNED).drop_columns(dropped)
+        weight = None if self.policy.weight is None else self.policy.weight.name
+        return scores_of(models_of_rows(train, self._scored.drop_columns(dropped), self.target, self.task, weight))
+
+    def point(self, method: str, parameter: str, value: float | None, outcome: Release | AnonkitError) -> FrontierPoint:
+        """Return the release on the frontier, or why there is none."""
+        empty = FrontierPoint(
+            method=method,
+            parameter=parameter,
+            value=value,
+            scores={},
+            attacks={},
+            guarantee={},
+            measure=MEASURE[self.task],
+        )
+        if isinstance(outcome, AnonkitError):
+            message, hint = outcome.told
+            refused = message if hint is None else f"{message} ({hint})"
+            return replace(empty, told=refused)
+        if outcome.report["rows"].get("out") == 0:
+            return replace(empty, told=NO_ROW)
+        models = models_of_release(outcome, self._scored, self.target, self.task, most=LEARNED)
+        scores = scores_of(models)
+        best = name_of_best(scores, MEASURE[self.task])
+        attacked = audit(
+            outcome,
+            self.released,
+            control=self.held_out,
+            attacks=self.attacks,
+            runs=0,
+            seed=self.seed,
+            ceilings=False,
+        )
+        return replace(
+            empty,
+            scores=scores,
+            by_row=None if best is None else models[best].by_row,
+            lost=tuple(lost_columns(outcome)),
+            moved=tuple(moved_columns(outcome, self._settled, self.policy)),
+            attacks={attack.name: attack.to_dict() for attack in attacked.attacks},
+            left_out=outcome.owner.get("rows_left_out"),
+            guarantee=outcome.report["guarantee"],
+            protection=_protection(outcome.report["guarantee"]),
+            clear=outcome.report["disclosure_risk"].get("with_clear_columns"),
+        )
+
+
+def _protection(guarantee: Mapping[str, Any]) -> str | None:
+    """Return the name of a promise within a sentence; None where nothing bounds what is learned of a row."""
+    promise = read_promise(guarantee)
+    loss = promise.loss()
+    if promise.counted_classes is None and (loss is None or math.isinf(loss.epsilon)):
+        return None
+    name = words_of(guarantee).headline(guarantee).text
+    return name[:1].lower() + name[1:]
+
 
 _NEVER_SHOWN = (Role.IDENTIFIER, Role.UNIT, Role.HOUSEHOLD)
 ROWS = 5_000

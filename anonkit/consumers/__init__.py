@@ -17,17 +17,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from anonkit.consumers.aggregate_frames import aggregate_tables as aggregate_tables
-    from anonkit.consumers.column_answers import ColumnAnswers as ColumnAnswers
     from anonkit.consumers.forest import Forest as Forest
+    from anonkit.consumers.marginal_model import ColumnAnswers as ColumnAnswers
     from anonkit.consumers.marginal_model import MarginalModel as MarginalModel
     from anonkit.consumers.mixture_classifier import MixtureClassifier as MixtureClassifier
-    from anonkit.consumers.mixture_questions import MixtureQuestions as MixtureQuestions
+    from anonkit.consumers.mixture_classifier import MixtureQuestions as MixtureQuestions
     from anonkit.consumers.naive_bayes import NaiveBayes as NaiveBayes
     from anonkit.consumers.reconstruction import reconstruct as reconstruct
     from anonkit.consumers.regressor import ReleaseRegressor as ReleaseRegressor
     from anonkit.consumers.release_features import ReleaseFeatures as ReleaseFeatures
     from anonkit.consumers.release_scoring import release_scorer as release_scorer
+    from anonkit.consumers.tables import aggregate_tables as aggregate_tables
     from anonkit.consumers.tables import by_class as by_class
     from anonkit.consumers.tables import frequencies as frequencies
     from anonkit.consumers.tables import histogram as histogram
@@ -35,15 +35,15 @@ if TYPE_CHECKING:
     from anonkit.consumers.tables import two_way as two_way
 
 _HOME = {
-    "ColumnAnswers": "column_answers",
+    "ColumnAnswers": "marginal_model",
     "Forest": "forest",
     "MarginalModel": "marginal_model",
     "MixtureClassifier": "mixture_classifier",
-    "MixtureQuestions": "mixture_questions",
+    "MixtureQuestions": "mixture_classifier",
     "NaiveBayes": "naive_bayes",
     "ReleaseFeatures": "release_features",
     "ReleaseRegressor": "regressor",
-    "aggregate_tables": "aggregate_frames",
+    "aggregate_tables": "tables",
     "by_class": "tables",
     "frequencies": "tables",
     "histogram": "tables",

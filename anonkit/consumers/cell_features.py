@@ -20,10 +20,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonkit.domains.array_types import FloatArray
-from anonkit.domains.arrow_values import is_ordered
-from anonkit.domains.cell_keys import cell_texts
-from anonkit.domains.interval_ends import Point, place, point_from_text
+from anonkit.domains.coded_columns import FloatArray, is_ordered
+from anonkit.domains.domain_codes import cell_texts
+from anonkit.domains.named_parts import Point, place, point_from_text
 from anonkit.errors import SourceError
 from anonkit.published.recoding import MASK, CategoryAxis, IntervalAxis, Recoding, with_levels
 from anonkit.published.recoding.label_parts import Labels, labels_of

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.consumers.columns import Columns
-from anonkit.domains.array_types import FloatArray, IntArray
-from anonkit.domains.attribute_domains import UNKNOWN, Categories, Grid
+from anonkit.domains.coded_columns import FloatArray, IntArray
+from anonkit.domains.number_bins import UNKNOWN, Categories, Grid
 from anonkit.errors import ReleaseFormatError, SourceError, refusing_damage
 from anonkit.estimators.moments import N_POWERS, PowerSums
 from anonkit.published.channels.response_channel import Channel

@@ -10,10 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonkit.domains.array_types import FloatArray, IntArray
-from anonkit.domains.arrow_values import recode_array
-from anonkit.domains.attribute_domains import UNKNOWN, Categories
-from anonkit.domains.number_bins import NumberBins
+from anonkit.domains.coded_columns import FloatArray, IntArray, recode_array
+from anonkit.domains.number_bins import UNKNOWN, Categories, NumberBins
 from anonkit.errors import SourceError, did_you_mean
 
 

@@ -20,7 +20,7 @@ from anonkit.consumers.estimation import (
     table_channel,
 )
 from anonkit.consumers.factors import Factor, NormalFactor, ShareFactor
-from anonkit.domains.array_types import FloatArray
+from anonkit.domains.coded_columns import FloatArray
 from anonkit.estimators.class_shrinkage import confirmed, drawn_shares, shrunken
 from anonkit.estimators.evidence_weight import evidence_weight, normal_separation, separation, weight_of_tables
 from anonkit.published.count_evidence import shares_of

@@ -12,18 +12,24 @@ import numpy as np
 from anonkit.consumers.class_statistics import ClassStatistics
 from anonkit.consumers.factors import Factor, NormalFactor, ShareFactor
 from anonkit.consumers.share_estimates import band_interval, reach_from, smoothed_histogram
-from anonkit.domains.array_types import BoolArray, FloatArray
-from anonkit.domains.attribute_domains import Grid
+from anonkit.domains.coded_columns import BoolArray, FloatArray
+from anonkit.domains.number_bins import Grid
 from anonkit.errors import ParameterError
-from anonkit.estimators.evidence_weight import expected_shares
-from anonkit.estimators.moments import MomentEstimate, PowerSums, ScoreSums, estimate_moments
-from anonkit.estimators.response_inversion import (
+from anonkit.estimators.consistent_counts import (
     JointAnswers,
     SeparateAnswers,
     TableChannel,
     project_to_simplex,
 )
-from anonkit.estimators.transformed_moments import published_moments, score_sums
+from anonkit.estimators.evidence_weight import expected_shares
+from anonkit.estimators.moments import (
+    MomentEstimate,
+    PowerSums,
+    ScoreSums,
+    estimate_moments,
+    published_moments,
+    score_sums,
+)
 from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.response_channel import Channel, TruthOrBlind

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from anonkit.consumers.column_answers import ColumnAnswers
 from anonkit.consumers.columns import Columns
+from anonkit.consumers.marginal_model import ColumnAnswers
 from anonkit.consumers.release_files import Described, column_types, read_params
-from anonkit.domains.array_types import FloatArray, IntArray
-from anonkit.domains.attribute_domains import UNKNOWN, Grid
+from anonkit.domains.coded_columns import FloatArray, IntArray
+from anonkit.domains.number_bins import UNKNOWN, Grid
 from anonkit.errors import ParameterError
 from anonkit.published.additive_scores import places_of, scores_of
 from anonkit.published.tree_attributes import Attribute

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model that a release with noise gives its receiver, by the format of its params: naive Bayes, forest, mixture."""
+"""The model that a release with noise gives its receiver, by the format of its params: naive Bayes, forest, mixture.
+
+Noisy tables of a central release as the sufficient statistics of a naive Bayes model.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,67 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from anonkit.consumers.class_statistics import ClassStatistics
 from anonkit.consumers.release_files import Described, read_params
 from anonkit.errors import ParameterError, option
+from anonkit.estimators.consistent_counts import consistent_counts
 from anonkit.published.aggregates import FORMAT as AGGREGATES
+from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.noisy_tables import FORMATS, NoisyTables
 from anonkit.published.product_mixtures import FORMATS as MIXTURES
 from anonkit.published.randomized_table import FORMAT as RANDOMIZED_FORMAT
+from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.published.statements.noise_statement import FORMAT as STATEMENT
 from anonkit.published.statements.noise_statement import shows_no_rows
 from anonkit.published.tree_model import FORMATS as FORESTS
 
 if TYPE_CHECKING:
     from anonkit.consumers.forest import Forest
-    from anonkit.consumers.mixture_questions import MixtureQuestions
+    from anonkit.consumers.mixture_classifier import MixtureQuestions
     from anonkit.consumers.naive_bayes import NaiveBayes
+
+
+def is_noisy_tables(params: object) -> bool:
+    """Return True if params hold noisy tables instead of what was done to rows."""
+    return isinstance(params, Mapping) and params.get("format") in FORMATS
+
+
+def statistics_of_tables(params: Mapping[str, Any]) -> ClassStatistics:
+    """Return the noisy counts of a release as sums, with the variance of their noise.
+
+    Counts are made consistent first: not below 0, and with one size of each class for all attributes. As they were
+    published they are kept beside: what is made consistent is no longer off by noise of that variance.
+
+    Raises
+    ------
+    ReleaseFormatError
+        The params are damaged.
+    """
+    tables = NoisyTables.from_params(params)
+    described = PublishedTable(
+        target=PublishedTarget(
+            name=tables.target, domain=tables.classes, mechanism=RandomizedResponse.clear(tables.classes.size)
+        ),
+        attributes=tuple(
+            PublishedAttribute(
+                name=histogram.name, domain=histogram.domain, mechanism=RandomizedResponse.clear(histogram.domain.size)
+            )
+            for histogram in tables.tables
+        ),
+    )
+    statistics = ClassStatistics(described)
+    sizes, variances = tables.class_sizes
+    statistics.label_counts = np.rint(np.maximum(sizes, 0)).astype(np.int64)
+    statistics.sums = {
+        histogram.name: np.rint(consistent_counts(tables, histogram)).astype(np.int64) for histogram in tables.tables
+    }
+    statistics.noisy = {histogram.name: histogram.counts for histogram in tables.tables}
+    statistics.noise = {histogram.name: histogram.variance for histogram in tables.tables} | {
+        tables.target: float(variances[0])
+    }
+    return statistics
 
 
 def learned_from_files(
@@ -103,7 +154,6 @@ def learned_from(params: Mapping[str, Any], released: object) -> tuple[NaiveBaye
 
         forest = Forest(params).fit()
         return forest, forest.described()
-    from anonkit.consumers.noisy_statistics import is_noisy_tables
 
     if params.get("format") != RANDOMIZED_FORMAT and not is_noisy_tables(params):
         return None

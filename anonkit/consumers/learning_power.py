@@ -14,10 +14,10 @@ import numpy as np
 from anonkit.consumers.class_statistics import ClassStatistics
 from anonkit.consumers.estimation import class_scores, table_channel
 from anonkit.documents import ReportPart
-from anonkit.domains.array_types import FloatArray
-from anonkit.domains.attribute_domains import Grid
+from anonkit.domains.coded_columns import FloatArray
+from anonkit.domains.number_bins import Grid
+from anonkit.estimators.consistent_counts import JointAnswers, SeparateAnswers, TableChannel, normal_quantile
 from anonkit.estimators.moments import PowerSums
-from anonkit.estimators.response_inversion import JointAnswers, SeparateAnswers, TableChannel, normal_quantile
 from anonkit.published.channels.set_response import SetResponse
 from anonkit.published.one_thread import one_thread
 from anonkit.published.randomized_table import PublishedAttribute

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
+from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray
 from anonkit.errors import ReleaseFormatError
-from anonkit.published.gaussian_intervals import gaussian_margin
 from anonkit.published.marginal_tables import OneWayTable, PairTable
-from anonkit.published.noise_intervals import count_margin, margin, scale_of
+from anonkit.published.noise_intervals import count_margin, gaussian_margin, margin, scale_of
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE, noise_variance
 from anonkit.published.product_mixtures import ProductMixtures
 

@@ -1,26 +1,65 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Export of a naive Bayes model: as JSON, and as a pipeline of scikit-learn's own estimators."""
+"""Export of a naive Bayes model: as JSON, and as a pipeline of scikit-learn's own estimators.
+
+Files a receiver writes: whole in their place, or not at all.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from anonkit.bundle.atomic import Staging
+from anonkit.bundle.signing import refuse_one_place, refuse_replacing
 from anonkit.consumers.class_statistics import ClassStatistics
 from anonkit.consumers.factors import Factor, NormalFactor, ShareFactor
 from anonkit.consumers.release_files import Described, column_types
-from anonkit.domains.array_types import FloatArray
-from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.domains.number_bins import NumberBins
-from anonkit.errors import ParameterError, ReleaseFormatError
+from anonkit.domains.coded_columns import FloatArray
+from anonkit.domains.number_bins import Categories, Grid, NumberBins
+from anonkit.errors import ParameterError, ReleaseFormatError, option
 from anonkit.published.randomized_table import PublishedTable
 
 if TYPE_CHECKING:
     from anonkit.consumers.naive_bayes import NaiveBayes
+
+
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Write a file aside and put it in place when it is complete.
+
+    Parameters
+    ----------
+    path : path
+    write : callable
+        Given where to write; what it raises is raised, and nothing is left.
+    """
+    staging = Staging(path.parent, path.stem)
+    try:
+        write(staging.folder / path.name)
+        staging.commit([path.name])
+    finally:
+        staging.discard()
+
+
+def refuse_existing(paths: Sequence[str | Path | None], force: bool, *, read: Iterable[Path]) -> None:
+    """Refuse, before any work is done, what would be in the way, and to write over what is read or written.
+
+    Raises
+    ------
+    ParameterError
+        One of the files is there, and none is to be replaced; or it is one that is read, or another of them.
+    """
+    written = [Path(path) for path in paths if path is not None]
+    refuse_one_place(written)
+    refuse_replacing(written, read)
+    for path in written:
+        if path.exists() and not force:
+            raise ParameterError(f"{str(path)!r} exists", f"{option('force', True)} replaces it")
+
 
 FORMAT = "anonkit-naive-bayes-1"
 

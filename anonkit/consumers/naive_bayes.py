@@ -25,11 +25,10 @@ from anonkit.consumers.columns import Columns
 from anonkit.consumers.drawn_factors import DrawnFactors, draw_factors
 from anonkit.consumers.estimation import Estimation, Prior, make_factor, make_prior
 from anonkit.consumers.factors import Factor
-from anonkit.consumers.noisy_statistics import is_noisy_tables, statistics_of_tables
-from anonkit.consumers.release_files import open_randomized, read_params
-from anonkit.consumers.released_rows import looks_released
-from anonkit.domains.array_types import FloatArray, IntArray
-from anonkit.domains.attribute_domains import UNKNOWN, Categories
+from anonkit.consumers.learned_models import is_noisy_tables, statistics_of_tables
+from anonkit.consumers.release_files import looks_released, open_randomized, read_params
+from anonkit.domains.coded_columns import FloatArray, IntArray
+from anonkit.domains.number_bins import UNKNOWN, Categories
 from anonkit.errors import ParameterError, SourceError
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.transformed_response import TransformedResponse

@@ -17,10 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonkit.consumers.columns import Columns
-from anonkit.domains.array_types import BoolArray, IntArray
-from anonkit.domains.arrow_values import is_ordered
-from anonkit.domains.cell_keys import cell_texts
-from anonkit.domains.interval_ends import Point, place, point_from_text
+from anonkit.domains.coded_columns import BoolArray, IntArray, is_ordered
+from anonkit.domains.domain_codes import cell_texts
+from anonkit.domains.named_parts import Point, place, point_from_text
 from anonkit.errors import SourceError
 from anonkit.published.recoding import MASK, CategoryAxis, GlobalRecoding, Grouping, IntervalAxis, LocalRecoding
 from anonkit.published.recoding.axes import UNKNOWN

@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 from anonkit.bundle.release_place import Place
 from anonkit.consumers.columns import Columns
 from anonkit.consumers.learned_models import learned_from_files
-from anonkit.consumers.mixture_questions import MixtureQuestions, answers
+from anonkit.consumers.mixture_classifier import MixtureQuestions, answers
+from anonkit.consumers.model_files import refuse_existing, write_whole
 from anonkit.consumers.release_files import Described, in_written_form, read_params, read_true_table
-from anonkit.consumers.whole_files import refuse_existing, write_whole
-from anonkit.domains.array_types import FloatArray
+from anonkit.domains.coded_columns import FloatArray
 from anonkit.domains.number_bins import NumberBins
 from anonkit.errors import ParameterError, option
 from anonkit.utility.prediction_scores import RegressionScores, Scores, prediction_scores, regression_scores

@@ -15,9 +15,8 @@ from anonkit.consumers.forest import Forest
 from anonkit.consumers.mixture_classifier import MixtureClassifier
 from anonkit.consumers.naive_bayes import NaiveBayes
 from anonkit.consumers.release_files import read_params
-from anonkit.domains.array_types import FloatArray
-from anonkit.domains.attribute_domains import Categories
-from anonkit.domains.number_bins import NumberBins
+from anonkit.domains.coded_columns import FloatArray
+from anonkit.domains.number_bins import Categories, NumberBins
 from anonkit.errors import ParameterError
 from anonkit.published.product_mixtures import FORMATS as MIXTURES
 from anonkit.published.tree_model import FORMATS as FORESTS

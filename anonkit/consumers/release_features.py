@@ -21,9 +21,8 @@ from anonkit.consumers.cell_features import CellFeatures, PlainNumbers, TextIndi
 from anonkit.consumers.columns import Columns
 from anonkit.consumers.original_rows import shown_as_released
 from anonkit.consumers.release_files import read_params
-from anonkit.domains.array_types import FloatArray
-from anonkit.domains.arrow_values import is_ordered
-from anonkit.domains.cell_keys import cell_numbers
+from anonkit.domains.coded_columns import FloatArray, is_ordered
+from anonkit.domains.domain_codes import cell_numbers
 from anonkit.errors import ParameterError, SourceError, refusing_damage
 from anonkit.published.recoding import Recoding, recoding_from_dict, with_levels
 from anonkit.published.recoding.label_parts import labels_of

@@ -23,10 +23,10 @@ from anonkit.consumers.class_statistics import ClassStatistics
 from anonkit.consumers.columns import Columns
 from anonkit.consumers.estimation import Estimation, label_channel, make_factor, make_prior
 from anonkit.consumers.factors import Factor, ShareFactor
-from anonkit.consumers.noisy_statistics import is_noisy_tables
-from anonkit.consumers.released_rows import is_unperturbed
-from anonkit.domains.array_types import FloatArray, IntArray
-from anonkit.domains.attribute_domains import UNKNOWN, Grid
+from anonkit.consumers.learned_models import is_noisy_tables
+from anonkit.consumers.release_files import is_unperturbed
+from anonkit.domains.coded_columns import FloatArray, IntArray
+from anonkit.domains.number_bins import UNKNOWN, Grid
 from anonkit.errors import ParameterError, SourceError
 from anonkit.published.randomized_table import PublishedTable, PublishedTarget
 

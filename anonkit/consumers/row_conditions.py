@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from anonkit.domains.array_types import BoolArray, IntArray
-from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.coded_columns import BoolArray, IntArray
+from anonkit.domains.number_bins import Categories, Grid
 from anonkit.errors import ParameterError, did_you_mean
 
 _TO = ".."

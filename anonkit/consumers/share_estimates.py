@@ -7,11 +7,11 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from anonkit.domains.array_types import FloatArray
-from anonkit.domains.attribute_domains import Grid
+from anonkit.domains.coded_columns import FloatArray
+from anonkit.domains.number_bins import Grid
 from anonkit.errors import ParameterError
 from anonkit.estimators.band_bounds import bounding_functions
-from anonkit.estimators.response_inversion import (
+from anonkit.estimators.consistent_counts import (
     JointAnswers,
     SeparateAnswers,
     TableChannel,

@@ -3,30 +3,95 @@
 
 All are post-processing of the release. Intervals are at the given level, for each number on its own: normal, with
 what answers too rare to be seen could add; for a number answered by a band they hold for every distribution.
+
+Published aggregates as data frames, one a table: its groups, and each statistic with its interval.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anonkit.bundle.data_files import read_rows
+from anonkit.bundle.release_place import DATA, Place
+from anonkit.bundle.stored_release import refuse_changed
 from anonkit.consumers.class_statistics import ClassStatistics, answer_codes
 from anonkit.consumers.columns import Columns
 from anonkit.consumers.estimation import class_moments, table_channel
+from anonkit.consumers.release_files import read_params
 from anonkit.consumers.share_estimates import ShareEstimates, refuse_bins, share_estimates
-from anonkit.domains.array_types import FloatArray
-from anonkit.domains.attribute_domains import UNKNOWN, Categories, Grid
+from anonkit.domains.coded_columns import FloatArray
+from anonkit.domains.number_bins import UNKNOWN, Categories, Grid
 from anonkit.errors import ParameterError, SourceError
+from anonkit.estimators.consistent_counts import interval
 from anonkit.estimators.moments import MomentEstimate
-from anonkit.estimators.response_inversion import interval
+from anonkit.published.aggregates import FORMAT, Aggregates, AggregateTable, Statistic
 from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def aggregate_tables(release: str | Path) -> dict[str, pd.DataFrame]:
+    """Return the tables of a release by dp-tables, by name.
+
+    Parameters
+    ----------
+    release : path
+        The Parquet file of the release; its `params.json` is beside it.
+
+    Returns
+    -------
+    dict of str to DataFrame
+        A column for each column by which the table is divided (all groups of the public domains, in their order), and
+        of each statistic three: `count`, `count_low`, `count_high`, or `0.5`, `0.5_low`, `0.5_high` of a quantile.
+        A table of counts has integers.
+
+    Raises
+    ------
+    ParameterError
+        The release holds no aggregates.
+    GuaranteeError
+        A file is not the one whose hash is in the descriptor of the release.
+    ReleaseFormatError
+        A file is missing or damaged.
+
+    Privacy
+    -------
+    Post-processing of what was published: no privacy loss.
+    """
+    place, params = Place.of(release), read_params(release)
+    refuse_changed(place, DATA)
+    if params.get("format") != FORMAT:
+        raise ParameterError(
+            f"{str(place.file(DATA))!r} holds no aggregates", "they are what method dp-tables publishes"
+        )
+    aggregates = Aggregates.from_params(params)
+    lines = read_rows(place.file(DATA)).to_pandas()
+    return {table.name: _frame(lines[lines["table"] == table.name], table) for table in aggregates.tables}
+
+
+def _frame(lines: pd.DataFrame, table: AggregateTable) -> pd.DataFrame:
+    """Return the lines of a table with a column for each statistic and each end of its interval."""
+    import pandas as pd
+
+    kind = "int64" if table.statistic is Statistic.COUNT else "float64"
+    columns: dict[str, Any] = {}
+    for statistic in lines["statistic"].drop_duplicates():
+        own = lines[lines["statistic"] == statistic]  # the groups in the order of the table, as of every statistic
+        name = str(statistic).removeprefix("quantile ")
+        columns |= {group: own[group].astype(str).to_numpy() for group in table.by}
+        columns |= {
+            f"{name}{end}": own[of].to_numpy().astype(kind)
+            for of, end in (("value", ""), ("low", "_low"), ("high", "_high"))
+        }
+    return pd.DataFrame(columns)
+
 
 Axis = tuple[str, tuple[object, ...]]
 Axes = tuple[Axis, ...]

@@ -3,6 +3,8 @@
 
 A job belongs to the desk and not to a page: it goes on while pages are loaded again, and every page sees it. One that
 is killed, or fails in a way that nobody foresaw, has failed: none is at work for ever.
+
+A worker of the desk: it gets an order, reports its progress, and sends results or the reason for none.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import multiprocessing
 import os
 import secrets
 import signal
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -19,8 +22,64 @@ from enum import StrEnum
 from multiprocessing.connection import Connection
 from typing import Any
 
-from anonkit.desk import job_process
-from anonkit.errors import AnonkitError
+from anonkit.errors import AnonkitError, InternalError, warnings_unsaid
+
+WHAT_JOBS_IMPORT = "anonkit.desk.job_imports"
+"""Module that the process imports from which workers begin: the desk itself needs none of it."""
+READS_CELLS = ("draft", "risk")
+"""Kinds that show what the cells of the private table are, whatever their order says."""
+
+
+def nothing() -> None:
+    """Do nothing: the process from which workers begin is there then."""
+
+
+def work(kind: str, order: Mapping[str, Any], connection: Connection, environment: Mapping[str, str]) -> None:
+    """Do a job, and say how it went.
+
+    Parameters
+    ----------
+    kind : str
+        One of `job_kinds.KINDS`.
+    order : mapping
+        What it is given, of plain values.
+    connection : Connection
+        What results and progress are sent through.
+    environment : mapping
+        Variables of the desk, such as the one that names the ledger: those of the process from which workers begin are
+        of the time when the first of them did.
+
+    Privacy
+    -------
+    Nothing is written to the terminal, and of an exception that nobody put into words only its type and its place are
+    reported: its text may quote cells.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the desk ends its workers itself
+    signal.signal(signal.SIGTERM, _ended)  # so that private files are deleted
+    silent = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(silent, stream)
+    sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - as long as the process
+    os.environ.clear()
+    os.environ.update(environment)
+    from anonkit.desk import job_kinds
+
+    said = job_kinds.Said(send=connection.send)
+    try:
+        with warnings_unsaid():
+            connection.send(("done", job_kinds.KINDS[kind](order, said)))
+    except AnonkitError as error:
+        message, hint = error.for_command_line()
+        connection.send(("failed", (message, hint or "")))
+    except Exception as error:
+        connection.send(("failed", (InternalError.of(error).message, "please report this line")))
+    finally:
+        connection.close()
+
+
+def _ended(*_: object) -> None:
+    raise SystemExit(0)
+
 
 NOTHING = "nothing was written"
 """The remains of a job whose process has ended, but for one that writes."""
@@ -78,7 +137,7 @@ class Jobs:
         methods = multiprocessing.get_all_start_methods()
         self._context: Any = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
         if "forkserver" in methods:  # each worker begins with everything imported
-            self._context.set_forkserver_preload([job_process.WHAT_JOBS_IMPORT])
+            self._context.set_forkserver_preload([WHAT_JOBS_IMPORT])
 
     def of_kind(self, kind: str) -> Job | None:
         """Return the newest job of a kind."""
@@ -103,7 +162,7 @@ class Jobs:
 
     def _start_ready(self) -> None:
         with suppress(Exception):  # a job says why none can be started
-            ready = self._context.Process(target=job_process.nothing, daemon=True)
+            ready = self._context.Process(target=nothing, daemon=True)
             ready.start()
             ready.join()
         self._is_ready.set()
@@ -114,7 +173,7 @@ class Jobs:
         Parameters
         ----------
         kind : str
-            One of `job_process.KINDS`.
+            One of `KINDS`.
         key : str
             What it is made from.
         order : mapping
@@ -153,7 +212,7 @@ class Jobs:
         """Start the process of a job, and return it with the end of the pipe that it sends its results through."""
         here, there = self._context.Pipe(duplex=False)
         given = (kind, dict(order), there, dict(os.environ))
-        process = self._context.Process(target=job_process.work, args=given, daemon=True)
+        process = self._context.Process(target=work, args=given, daemon=True)
         try:
             process.start()
         except (OSError, EOFError) as error:

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from anonkit.desk import column_editor
 from anonkit.desk import station_views as views
-from anonkit.desk.compared_view import compare_view
+from anonkit.desk.column_editor import HierarchyGrid, ticked_lines
 from anonkit.desk.edited_policy import EditedPolicy, read_tree, tree_text, write_tree
-from anonkit.desk.hierarchy_grid import HierarchyGrid, ticked_lines
 from anonkit.desk.release_desk import Desk
 from anonkit.desk.request_guard import FIELDS, FORM_TOKEN
+from anonkit.desk.strip_view import compare_view
 from anonkit.errors import AnonkitError, ParameterError
 from anonkit.report.charts import safe_text
 

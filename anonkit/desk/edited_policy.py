@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from anonkit.bundle.private_files import write_private
-from anonkit.drafting.identifying.header_words import HeaderKind, header_kind
+from anonkit.drafting.identifying.street_addresses import HeaderKind, header_kind
 from anonkit.errors import PolicyError
 from anonkit.policy.column_declarations import Role
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from anonkit.report.page_templates import make_ready
+from anonkit.report.document import make_ready
 
 MODULES = (
     "anonkit.desk.job_kinds",

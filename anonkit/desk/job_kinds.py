@@ -33,7 +33,7 @@ from anonkit.engines.reading.settled_tables import declared_table, settled
 from anonkit.engines.snapshots.addresses import source_at
 from anonkit.engines.snapshots.dispatch import snapshot
 from anonkit.errors import EngineError
-from anonkit.ledger.source_rows import SourceRows
+from anonkit.ledger.intersection_check import SourceRows
 from anonkit.pipeline.column_changes import BeforeAndAfter
 from anonkit.pipeline.example_rows import example_rows
 from anonkit.pipeline.recipe import Recipe

@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from anonkit.bundle.atomic import finish
-from anonkit.bundle.release_names import DESCRIPTOR
-from anonkit.bundle.release_place import Place
-from anonkit.desk.background_jobs import NOTHING, Job, Jobs, JobState
+from anonkit.bundle.release_place import DESCRIPTOR, Place
+from anonkit.desk.background_jobs import NOTHING, READS_CELLS, Job, Jobs, JobState
 from anonkit.desk.decided_release import (
     CLASSES,
     NOISE,
@@ -30,10 +29,9 @@ from anonkit.desk.decided_release import (
     Decisions,
     compared_settings,
     refuse_another_approach,
+    refuse_handed_out,
 )
-from anonkit.desk.desk_source import refuse_handed_out
 from anonkit.desk.edited_policy import EditedPolicy, taken_over
-from anonkit.desk.job_process import READS_CELLS
 from anonkit.desk.session_history import Session, check_policy
 from anonkit.errors import AnonkitError, ParameterError, PolicyError
 from anonkit.methods import make_method

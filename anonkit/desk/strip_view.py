@@ -1,17 +1,165 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The strip above every station: where the release is, before and after what is decided now."""
+"""The strip above every station: where the release is, before and after what is decided now.
+
+View of the station Compare: releases by risk and usefulness, and two of them beside the source.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from anonkit.desk.background_jobs import JobState
-from anonkit.desk.decided_release import is_decided
+from anonkit.desk.decided_release import Decisions, compared_settings, is_decided
 from anonkit.desk.edited_policy import EditedPolicy
 from anonkit.desk.release_desk import NEVER_SHOWN, Desk
-from anonkit.report.wording import number
+from anonkit.report.wording import number, percent
+
+_NAMED = 12
+"""Lost columns that are named."""
+_NOT_RELEASED = "not released"
+_DRAWN = 24
+"""Columns whose distributions are drawn: those that moved most."""
+
+
+def compare_view(desk: Desk) -> dict[str, Any]:
+    """Return the releases of a comparison, as a plot and as rows, and two of them side by side."""
+    from anonkit.comparing.frontier_plot import HEIGHT, MARKS, MEASURES, WIDTH, drawable, plot, shape
+
+    job = desk.latest("compare")
+    points = [] if job is None else list(job.parts)
+    document = desk.result("compare")
+    measure = "r2" if points and all(point.get("auc") is None for point in points) and "r2" in points[0] else "auc"
+    raw = None if document is None else document["raw"].get(measure)
+    drawn = drawable(points, measure) if points else []
+    methods = list(dict.fromkeys(point["method"] for point in drawn))
+    return {
+        "target": bool(desk.policy.target),
+        "settings": compared_settings(desk.decisions),
+        "is_done": document is not None,
+        "is_at_work": job is not None and job.state is JobState.AT_WORK,
+        "plot": plot(drawn, raw, measure) if drawn else "",
+        "width": WIDTH,
+        "height": HEIGHT,
+        "legend": [(at % len(MARKS), shape(at, 0, 0), name) for at, name in enumerate(methods)],
+        "measure": MEASURES[measure],
+        "raw": None if raw is None else f"{raw:.3f}",
+        "price": None if document is None else document["looking"]["note"],
+        "points": [_point(at, point, measure, desk.decisions) for at, point in enumerate(points)],
+        "sides": _sides(desk.result("sides")),
+    }
+
+
+def _point(at: int, point: Mapping[str, Any], measure: str, decisions: Decisions) -> dict[str, Any]:
+    linked = point["attacks"].get("linkability")
+    score, lost = point.get(measure), point["columns_lost"]
+    within = (point["models"].get(point["best_model"]) or {}).get("ci", {}).get(measure)
+    interval = "" if within is None else f" ({within[0]:.2f} to {within[1]:.2f})"
+    return {
+        "number": at,
+        "label": point["label"],
+        "is_decided": is_decided(point, decisions),
+        "score": "–" if score is None else f"{score:.3f}{interval}",
+        "risk": "–" if not linked else f"{linked['risk']:.3f} ({linked['ci'][0]:.2f} to {linked['ci'][1]:.2f})",
+        "lost": "–" if point["refused"] else str(len(lost)),
+        "lost_names": lost[:_NAMED],
+        "left_out": _share_left_out(point["left_out"]),
+        "refused": point["refused"],
+    }
+
+
+def _share_left_out(rows: Mapping[str, Any] | None) -> str:
+    """Return the share of rows that are left out: of the table, then of the class that loses most."""
+    if not rows or not rows.get("in"):
+        return "–"
+    worst = max(rows["classes"], key=lambda each: each["left_out"] / max(each["in"], 1), default=None)
+    told = percent(rows["left_out"] / rows["in"])
+    if worst is None or not worst["left_out"]:
+        return told
+    return f"{told}; {percent(worst['left_out'] / worst['in'])} of {worst['class']}"
+
+
+def left_out_words(rows: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """Return the rows that are left out, by class of the target."""
+    if not rows:
+        return []
+    return [(str(each["class"]), f"{each['left_out']:,} of {each['in']:,}") for each in rows["classes"]]
+
+
+# --- two releases beside the source ----------------------------------------------------------------------------------
+
+
+def _sides(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return two candidates beside the source, column by column, and example rows; the most distorted column first."""
+    if found is None:
+        return None
+    from anonkit.report.dossier_page import distribution_chart  # a fifth of a second that no first page waits for
+
+    first, second = found["candidates"]
+    other = {change["name"]: change for change in second["changes"]}
+    columns = []
+    for change in first["changes"]:
+        both = (change, other.get(change["name"], {}))
+        columns.append({"name": change["name"], "sides": [_distortion(side) for side in both], "both": both})
+    columns.sort(key=lambda column: -max(side["moved"] for side in column["sides"]))
+    for at, column in enumerate(columns):
+        for letter, side, drawn in zip("ab", column["both"], column["sides"], strict=True):
+            is_drawn = at < _DRAWN and side.get("bars")
+            drawn["chart"] = distribution_chart(side, name=f"{letter}{at}") if is_drawn else ""
+    return {
+        "labels": (first["label"], second["label"]),
+        "rows": found["rows"],
+        "out": [candidate["rows"].get("out") for candidate in (first, second)],
+        "columns": columns,
+        "left_out": [left_out_words(candidate["left_out"]) for candidate in (first, second)],
+        "examples": _examples(found["candidates"]),
+    }
+
+
+def _distortion(change: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what became of a column, and how far its distribution moved, in five steps for a colour."""
+    distance = change.get("distance")
+    action = str(change.get("action", "–"))
+    if action == "dropped" or not change:
+        return {"words": "left out", "step": 4, "moved": 1.0}
+    if not distance:
+        return {"words": action, "step": 0, "moved": 0.0}
+    value = distance.get("in_standard_deviations")
+    value = distance["value"] if value is None else value
+    return {"words": f"{action}, moved by {value:.2f}", "step": min(4, int(8 * value)), "moved": float(value)}
+
+
+def _examples(candidates: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Return rows of the source, and below each what either release shows of it: both were given the same rows."""
+    examples = [candidate["examples"] for candidate in candidates]
+    if any(not each or not each["before"] for each in examples):
+        return None
+    before = examples[0]["before"]
+    names = list(before[0])
+    rows = []
+    for at, row in enumerate(before):
+        lines = [{"head": "source", "cells": [(_cell(row[name]), False) for name in names]}]
+        for letter, each in zip("AB", examples, strict=True):
+            then = each["after"][at] if at < len(each["after"]) else None
+            lines.append({"head": letter, "cells": _after(names, row, then, corresponds=each["corresponds"])})
+        rows.append(lines)
+    return {"names": names, "rows": rows, "unrelated": [not each["corresponds"] for each in examples]}
+
+
+def _after(
+    names: Sequence[str], row: Mapping[str, Any], then: Mapping[str, Any] | None, *, corresponds: bool
+) -> list[tuple[str, bool]]:
+    """Return what a release shows of a row, cell by cell, and whether it is something else."""
+    if then is None:
+        return [("left out", True) for _ in names]
+    shown = ((name, then[name]) if name in then else (name, _NOT_RELEASED) for name in names)
+    return [(_cell(value), corresponds and row[name] != value) for name, value in shown]
+
+
+def _cell(value: object) -> str:
+    return "–" if value is None else str(value)
+
 
 _NOT_MEASURED = "not measured"
 

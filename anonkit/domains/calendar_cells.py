@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.domains.array_types import BoolArray, IntArray
 from anonkit.domains.calendar_parts import CalendarKind
-from anonkit.domains.cell_keys import cell_texts
+from anonkit.domains.coded_columns import BoolArray, IntArray
+from anonkit.domains.domain_codes import cell_texts
 from anonkit.errors import ParameterError
 
 _MONTH_NAMES = (

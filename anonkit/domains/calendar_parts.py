@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from anonkit.domains.array_types import IntArray
-from anonkit.domains.interval_ends import Point, place
+from anonkit.domains.coded_columns import IntArray
+from anonkit.domains.named_parts import Point, place
 from anonkit.errors import ParameterError
 
 

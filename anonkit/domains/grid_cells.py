@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from anonkit.domains.array_types import IntArray
-from anonkit.domains.interval_ends import Point
+from anonkit.domains.coded_columns import IntArray
+from anonkit.domains.named_parts import Point
 from anonkit.errors import ParameterError
 
 FINEST = 15

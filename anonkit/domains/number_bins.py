@@ -3,21 +3,248 @@
 
 Methods that count classes thereby work on numbers without a line of their own, with the same sensitivities: a row has
 one bin as it has one class. Each bin has a representative number, so that shares of bins are a mean.
+
+Public domains as codes: the categories of an attribute, or the cells of a grid over its bounds.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.domains.array_types import Codes, FloatArray, IntArray
-from anonkit.domains.attribute_domains import UNKNOWN, Categories, Grid
-from anonkit.errors import ParameterError, refusing_damage
+from anonkit.domains.coded_columns import Codes, FloatArray, IntArray
+from anonkit.domains.rounding_grid import WholeValues, exact_step
+from anonkit.errors import ParameterError, ReleaseFormatError, refusing_damage
+
+UNKNOWN = -1
+"""Code of a value that is not in the domain."""
+
+
+TRUTH_VALUES = ("false", "true")
+"""The public domain of a column of booleans, as categories."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Categories:
+    """The public list of an attribute's categories; missing, when it can occur, is one more and the last code."""
+
+    type: ClassVar[str] = "category"
+    """Word for the domain's kind in the params."""
+    values: tuple[str, ...]
+    """The categories, in order."""
+    has_missing: bool = False
+    """True when a value may be missing."""
+    texts_alone: bool = field(default=False, compare=False, repr=False)
+    """True when 1 and 1.0 are different categories; it matters where cells of a source are read, and there alone."""
+    are_truth_values: bool = False
+    """True when the categories are `TRUTH_VALUES`, and released cells are booleans."""
+
+    def __post_init__(self) -> None:
+        if not self.values or len(set(self.values)) != len(self.values):
+            raise ParameterError("categories must be distinct and at least one")
+        if self.are_truth_values and self.values != TRUTH_VALUES:
+            raise ParameterError("truth values are false and true")
+
+    @property
+    def size(self) -> int:
+        """Number of codes, missing included."""
+        return len(self.values) + self.has_missing
+
+    @property
+    def codes_of(self) -> dict[str | None, int]:
+        """Code of each category, and of None when missing is one of them."""
+        known: dict[str | None, int] = {value: code for code, value in enumerate(self.values)}
+        return {**known, None: len(self.values)} if self.has_missing else known
+
+    def labels(self) -> list[str | None]:
+        """Return the category of each code, None for missing."""
+        return [*self.values, *([None] if self.has_missing else [])]
+
+    def decode(self, codes: Codes) -> NDArray[np.object_]:
+        """Return the category of each code, None for missing, shape (n,)."""
+        return np.array(self.labels(), dtype=object)[codes]
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the domain, ready for JSON."""
+        told = {"truth_values": True} if self.are_truth_values else {}
+        return {"categories": list(self.values), "has_missing": self.has_missing, **told}
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, Any]) -> Self:
+        """Rebuild the domain from `to_params()`."""
+        values = params.get("categories")
+        if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+            raise ReleaseFormatError("a domain must list its categories as texts")
+        return cls(
+            values=tuple(values),
+            has_missing=bool(params.get("has_missing", False)),
+            are_truth_values=params.get("truth_values") is True,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """Equal cells over public bounds; missing, when it can occur, is one more code after the last cell.
+
+    A value outside the bounds counts as the nearest bound. Where the column holds multiples of a step, such as
+    integers, cells end halfway between two of them and a cell is shown as one of its own values.
+    """
+
+    type: ClassVar[str] = "number"
+    """Word for the domain's kind in the params."""
+    lower: float
+    """Lower bound, in the unit of the attribute."""
+    upper: float
+    """Upper bound, in the unit of the attribute."""
+    cells: int
+    """Number of equal cells."""
+    has_missing: bool = False
+    """True when a value may be missing."""
+    values: WholeValues | None = None
+    """The multiples of a step that the column holds; None for any numbers."""
+    beyond: int = 0
+    """Of these: half cells added below the first and above the last value, so many each (`widened`)."""
+    bins: int = 0
+    """Number of equal cells that single values divide; 0 where no value is a cell of its own."""
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.lower) and math.isfinite(self.upper) and self.lower < self.upper):
+            raise ParameterError("bounds must be two finite numbers [low, high] with low < high")
+        if self.cells < 1:
+            raise ParameterError(f"cells ({self.cells}) must be at least 1")
+        if self.values is not None and not self.beyond and self.values.bounds != (self.lower, self.upper):
+            raise ParameterError("the bounds of a column of multiples must be the first and the last of them")
+        if self.values is not None and self.cells - self.beyond > self.values.size:
+            raise ParameterError("a column of multiples has no more cells than there are of them")
+        odd = bool(self.bins) != (self.values is not None and bool(self.values.spikes)) or self.bins < 0
+        if self.values is not None and self.bins and not odd:
+            odd = self.bins > self.values.size or self.beyond > 0 or self.cells != self.values.cells_of(self.bins)
+        if odd:
+            raise ParameterError("cells of single values divide so many equal ones")
+
+    @classmethod
+    def over(cls, bounds: tuple[float, float], cells: int, *, has_missing: bool, values: WholeValues | None) -> Grid:
+        """Return equal cells over bounds, or over the multiples within them; spikes among these divide them further."""
+        lower, upper = bounds if values is None else values.bounds
+        if values is not None and values.spikes:
+            own = values.cells_of(cells)
+            return cls(lower=lower, upper=upper, cells=own, has_missing=has_missing, values=values, bins=cells)
+        return cls(lower=lower, upper=upper, cells=cells, has_missing=has_missing, values=values)
+
+    @property
+    def size(self) -> int:
+        """Number of codes, missing included."""
+        return self.cells + self.has_missing
+
+    @property
+    def _equal(self) -> int:
+        """Number of equal cells within the bounds, before single values divide them."""
+        return self.bins or self.cells - self.beyond
+
+    @property
+    def width(self) -> float:
+        """Width of a cell, in the unit of the attribute; of multiples on average, single values apart."""
+        if self.values is not None:
+            return float(self.values.width(self._equal) * self.values.step)
+        return (self.upper - self.lower) / self.cells
+
+    @property
+    def are_integers(self) -> bool:
+        """True when every cell is shown as an integer, because the column holds integers."""
+        return self.values is not None and self.values.are_integers
+
+    def midpoints(self) -> FloatArray:
+        """Return the representative number of each cell, its middle or of multiples a middle one, shape (cells,)."""
+        if self.values is not None:
+            return self.values.shown(self._equal, self.beyond)
+        return np.asarray(self.lower + (np.arange(self.cells) + 0.5) * self.width, dtype=np.float64)
+
+    def edges(self) -> FloatArray:
+        """Return the ends of the cells, shape (cells + 1,); a number at one of them is in the upper cell."""
+        if self.values is not None:
+            return self.values.edges(self._equal, self.beyond)
+        return np.asarray(np.linspace(self.lower, self.upper, self.cells + 1), dtype=np.float64)
+
+    def encode(self, values: FloatArray) -> NDArray[np.int32]:
+        """Return the cell of each value; NaN is the code after the last cell.
+
+        Raises
+        ------
+        ParameterError
+            When values are missing and the domain has no missing; the message counts them.
+        """
+        numbers = np.asarray(values, dtype=np.float64)
+        absent = np.isnan(numbers)
+        if absent.any() and not self.has_missing:
+            raise ParameterError(
+                f"{int(absent.sum())} of {numbers.size} values are missing but the domain has no missing",
+                "declare that values may be missing: absence is then randomized too",
+            )
+        filled = np.where(absent, self.lower, numbers)
+        if self.values is not None:
+            codes: NDArray[np.int32] = np.searchsorted(self.edges()[1:-1], filled, side="right").astype(np.int32)
+        else:
+            codes = np.clip((filled - self.lower) / self.width, 0, self.cells - 1).astype(np.int32)
+        codes[absent] = self.cells
+        return codes
+
+    def decode(self, codes: Codes) -> FloatArray:
+        """Return the representative number of each cell, NaN for missing, shape (n,)."""
+        return np.append(self.midpoints(), np.nan)[codes]
+
+    def widened(self, band: int) -> Grid:
+        """Return the grid of a band response's positions: each is at the middle of its band."""
+        beyond = band - 1
+        if self.values is not None:
+            ends = self.values.edges(self.cells, beyond)
+            lower, upper = float(ends[0]), float(ends[-1])
+            return replace(self, lower=lower, upper=upper, cells=self.cells + beyond, beyond=beyond)
+        margin = beyond / 2 * self.width
+        return replace(self, lower=self.lower - margin, upper=self.upper + margin, cells=self.cells + beyond)
+
+    def finer(self, parts: int) -> Grid:
+        """Return the grid in which each cell has so many parts; of multiples no more cells than there are."""
+        if self.bins and self.values is not None:
+            bins = min(self.bins * parts, self.values.size)
+            return replace(self, cells=self.values.cells_of(bins), bins=bins)
+        cells = self.cells * parts
+        return replace(self, cells=cells if self.values is None else min(cells, self.values.size))
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the domain, ready for JSON."""
+        step: dict[str, Any] = {} if self.values is None else {"step": written_step(self.values.step)}
+        if self.values is not None and self.bins:
+            step |= {"spikes": list(self.values.own_cells), "bins": self.bins}
+        return {"bounds": [self.lower, self.upper], "cells": self.cells, **step, "has_missing": self.has_missing}
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, Any]) -> Self:
+        """Rebuild the domain from `to_params()`."""
+        with refusing_damage("a grid must have bounds, cells and has_missing"):
+            lower, upper = (float(bound) for bound in params["bounds"])
+            step = params.get("step")
+            spikes = [float(spike) for spike in params.get("spikes", ())]
+            values = None if step is None else WholeValues.within(lower, upper, exact_step(step), spikes)
+            return cls(
+                lower=lower,
+                upper=upper,
+                cells=int(params["cells"]),
+                has_missing=bool(params["has_missing"]),
+                values=values,
+                bins=int(params.get("bins", 0)),
+            )
+
+
+def written_step(step: Fraction) -> int | float:
+    """Return a step as JSON has it: an integer, or a decimal."""
+    return step.numerator if step.denominator == 1 else float(step)
 
 
 @dataclass(frozen=True, kw_only=True)

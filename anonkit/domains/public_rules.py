@@ -13,9 +13,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from anonkit.domains.array_types import BoolArray, IntArray
-from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.domains.number_bins import NumberBins
+from anonkit.domains.coded_columns import BoolArray, IntArray
+from anonkit.domains.number_bins import Categories, Grid, NumberBins
 from anonkit.errors import ParameterError, refusing_damage
 
 Domain = Categories | Grid

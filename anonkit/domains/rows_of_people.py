@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.domains.array_types import BoolArray, IntArray
+from anonkit.domains.coded_columns import BoolArray, IntArray
 
 
 def drawn_rows(people: NDArray[np.integer], most: IntArray | int, words: NDArray[np.uint64]) -> BoolArray:

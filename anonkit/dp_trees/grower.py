@@ -4,26 +4,161 @@
 It never sees a row. What it learns are exact counts; all that leaves it went through a draw that was planned and is
 charged here before it is made. Which attributes are candidates, how many levels there are and when a node is a leaf
 depends on public choices, secret words and earlier noisy draws alone.
+
+A forest under construction: nodes as growing arrays, and its published form at the end.
+
+Check before any noise is drawn that every row is counted as often as it is charged for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from anonkit.domains.array_types import BoolArray, IntArray
-from anonkit.dp_trees.counted_once import refuse_other_totals
-from anonkit.dp_trees.growing import GrowingForest
-from anonkit.dp_trees.leaves import Histograms, Leaves
-from anonkit.dp_trees.plan import Plan
-from anonkit.dp_trees.questions import WITHOUT_ATTRIBUTE, Counter, Question, ask_for
+from anonkit.domains.coded_columns import BoolArray, IntArray
+from anonkit.dp_trees.plan import Histograms, Leaves, Plan
+from anonkit.dp_trees.questions import WITHOUT_ATTRIBUTE, Counter, Question, Routing, ask_for
 from anonkit.dp_trees.split_selection import Chosen, Tables
+from anonkit.dp_trees.tree_rows import TreeRows
+from anonkit.errors import GuaranteeError
 from anonkit.mechanisms.accounting import PathAccount
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
-from anonkit.published.tree_attributes import MOST_ROUTES
-from anonkit.published.tree_model import PublishedForest
+from anonkit.published.tree_attributes import MOST_ROUTES, Attribute, TreeSchema
+from anonkit.published.tree_model import LeafContent, Node, PublishedForest
 from anonkit.randomness import Randomness
+
+_NOT_COUNTED = np.iinfo(np.int64).min
+
+
+@dataclass(kw_only=True, eq=False)
+class GrowingForest:
+    """A forest under construction: the nodes of all trees in one numbering, in which node t is the root of tree t."""
+
+    attribute: IntArray
+    split: IntArray
+    first_child: IntArray
+    """Number of the first child, -1 for a leaf; the others follow it."""
+    width: IntArray
+    """Number of children, 0 for a leaf."""
+    rows: IntArray
+    """Noisy count of the rows of each node; `_NOT_COUNTED` where none was drawn."""
+    tree: IntArray
+    child: NDArray[np.int32]
+    depth: int = 0
+    contents: dict[int, LeafContent] = field(default_factory=dict)
+
+    @classmethod
+    def roots(cls, trees: int, most_codes: int) -> GrowingForest:
+        """Return a forest of roots that are leaves."""
+        return cls(
+            attribute=np.zeros(trees, dtype=np.int64),
+            split=np.zeros(trees, dtype=np.int64),
+            first_child=np.full(trees, -1, dtype=np.int64),
+            width=np.zeros(trees, dtype=np.int64),
+            rows=np.full(trees, _NOT_COUNTED),
+            tree=np.arange(trees),
+            child=np.repeat(np.arange(trees, dtype=np.int32)[:, np.newaxis], most_codes, axis=1),
+        )
+
+    @property
+    def size(self) -> int:
+        """Number of nodes."""
+        return self.attribute.size
+
+    @property
+    def routing(self) -> Routing:
+        """The routing of rows to nodes."""
+        return Routing(attribute=self.attribute, child=self.child, depth=self.depth)
+
+    def grow(self, nodes: IntArray, chosen: Chosen, attributes: Sequence[Attribute]) -> IntArray:
+        """Split nodes; return the parent of each new node, in the order of the new numbers."""
+        widths = np.zeros(nodes.size, dtype=np.int64)
+        for at in np.unique(chosen.attribute):
+            here = chosen.attribute == at
+            widths[here] = attributes[at].n_children[chosen.split[here]]
+        starts = self.size + np.cumsum(widths) - widths
+        self.attribute[nodes], self.split[nodes] = chosen.attribute, chosen.split
+        self.first_child[nodes], self.width[nodes] = starts, widths
+        for at in np.unique(chosen.attribute):
+            here, attribute = chosen.attribute == at, attributes[at]
+            self.child[nodes[here], : attribute.codes] = (
+                starts[here, np.newaxis] + attribute.branch_table[chosen.split[here]]
+            )
+        parents = np.repeat(nodes, widths)
+        fresh = np.arange(self.size, self.size + parents.size)
+        blank = np.zeros(fresh.size, dtype=np.int64)
+        self.attribute, self.split = np.append(self.attribute, blank), np.append(self.split, blank)
+        self.first_child, self.width = np.append(self.first_child, blank - 1), np.append(self.width, blank)
+        own = np.repeat(fresh.astype(np.int32)[:, np.newaxis], self.child.shape[1], axis=1)
+        self.child = np.concatenate([self.child, own])
+        self.tree = np.append(self.tree, self.tree[parents])
+        self.rows = np.append(self.rows, np.full(fresh.size, _NOT_COUNTED))
+        self.depth += 1
+        return parents
+
+    def published(self, schema: TreeSchema, rows: TreeRows, vote: str | None = None) -> PublishedForest:
+        """Return the forest with its nodes numbered tree by tree, level by level."""
+        order = np.argsort(self.tree, kind="stable")
+        sizes = np.bincount(self.tree, minlength=rows.trees)
+        number = np.empty(self.size, dtype=np.int64)
+        number[order] = np.arange(self.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        columns = zip(
+            order.tolist(),
+            self.first_child[order].tolist(),
+            self.attribute[order].tolist(),
+            self.split[order].tolist(),
+            self.width[order].tolist(),
+            [None if count == _NOT_COUNTED else count for count in self.rows[order].tolist()],
+            strict=True,
+        )
+        renumbered = number.tolist()
+        nodes = [
+            Node(leaf=self.contents[node], rows=counted)
+            if start < 0
+            else Node(attribute=at, at=split, children=tuple(renumbered[start : start + width]), rows=counted)
+            for node, start, at, split, width, counted in columns
+        ]
+        ends = np.cumsum(sizes)
+        return PublishedForest(
+            schema=schema,
+            trees=tuple(tuple(nodes[end - size : end]) for size, end in zip(sizes, ends, strict=True)),
+            rows_per_tree=rows.to_params(),
+            vote=vote,
+        )
+
+
+Totals = NDArray[np.integer[Any]] | int
+
+
+def refuse_other_totals(what: str, found: Totals, wanted: Totals) -> None:
+    """Refuse to go on when counts do not add up to the rows they are of.
+
+    Parameters
+    ----------
+    what : str
+        What was counted, in words.
+    found, wanted : int or int array of one shape
+        What the counts add up to, and the rows.
+
+    Raises
+    ------
+    GuaranteeError
+        They differ. No figure is in the message.
+
+    Privacy
+    -------
+    The sums are the same for every table: it is the code that is tested, and no table decides.
+    """
+    if not np.array_equal(found, wanted):
+        raise GuaranteeError(
+            f"{what}: rows were counted more or less often than the budget accounts for",
+            "a bug in the method; nothing was written",
+        )
+
 
 MOST_CELLS = 1 << 24
 """Counts of one question; a level that would need more is not split. Which levels do depends on noisy splits alone."""

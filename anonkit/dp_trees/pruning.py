@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from anonkit.domains.array_types import FloatArray, IntArray
+from anonkit.domains.coded_columns import FloatArray, IntArray
 from anonkit.published.tree_model import LeafContent, Node, PublishedForest
 
 _CONFIDENCE = 0.25

@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.domains.array_types import IntArray
+from anonkit.domains.coded_columns import IntArray
 from anonkit.dp_trees.tree_rows import TreeRows
 
 CodeArray = NDArray[np.integer]

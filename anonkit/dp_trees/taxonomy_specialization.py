@@ -16,12 +16,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.domains.array_types import IntArray
-from anonkit.dp_trees.counted_once import refuse_other_totals
-from anonkit.dp_trees.growing import GrowingForest
+from anonkit.domains.coded_columns import IntArray
+from anonkit.dp_trees.grower import GrowingForest, refuse_other_totals
 from anonkit.dp_trees.questions import WITHOUT_ATTRIBUTE, Counter, ask_for
-from anonkit.dp_trees.scores import INFORMATION_GAIN, LARGEST_TABLE, MAX_CLASS, Score
-from anonkit.dp_trees.split_selection import Chosen
+from anonkit.dp_trees.split_selection import INFORMATION_GAIN, LARGEST_TABLE, MAX_CLASS, Chosen, Score
 from anonkit.dp_trees.tree_rows import Disjoint
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.accounting import (
@@ -35,7 +33,7 @@ from anonkit.mechanisms.accounting import (
 )
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.mechanisms.private_selection import exponential_mechanism
-from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, changed_rows
+from anonkit.promises.guarantee import ADD_OR_REMOVE, changed_rows
 from anonkit.published.tree_attributes import MOST_ROUTES, Attribute, Split, TreeSchema
 from anonkit.published.tree_model import LeafContent, PublishedForest
 from anonkit.randomness import Randomness

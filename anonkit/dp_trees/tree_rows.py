@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from anonkit.documents import ParamsPart
-from anonkit.domains.array_types import IntArray
+from anonkit.domains.coded_columns import IntArray
 from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, Accounting, Bootstrap, units_of
 from anonkit.mechanisms.asked_attributes import asked_attribute
 from anonkit.randomness import keyed_words

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from anonkit.domains.array_types import IntArray
-from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.coded_columns import IntArray
 from anonkit.domains.domain_codes import codes_of_cells, numbers_of_cells
+from anonkit.domains.number_bins import Categories, Grid
 from anonkit.domains.public_rules import PublicRules
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import NumericAttribute, public_attribute

@@ -8,7 +8,7 @@ import re
 import textwrap
 from collections.abc import Sequence
 
-from anonkit.drafting.identifying.header_words import words_of
+from anonkit.drafting.identifying.street_addresses import words_of
 from anonkit.drafting.profiling import ColumnProfile, ValueKind
 
 _LATITUDE, _LONGITUDE = {"lat", "latitude"}, {"lon", "lng", "long", "longitude"}

@@ -19,13 +19,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.domains.array_types import FloatArray
 from anonkit.domains.calendar_cells import CalendarReader, settled_type
 from anonkit.domains.calendar_parts import CalendarKind
-from anonkit.domains.cell_keys import cell_numbers, cell_texts
+from anonkit.domains.coded_columns import FloatArray
+from anonkit.domains.domain_codes import cell_numbers, cell_texts
 from anonkit.domains.written_numbers import NumberForm
-from anonkit.drafting.identifying.header_words import vocabulary, words_of
-from anonkit.drafting.undeclared import profiles_of
+from anonkit.drafting.identifying.street_addresses import vocabulary, words_of
+from anonkit.drafting.profiling import profiles_of
 from anonkit.errors import EngineError
 from anonkit.policy.calendar_columns import Calendar
 from anonkit.policy.column_declarations import Column, ColumnType, Role

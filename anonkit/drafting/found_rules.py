@@ -13,7 +13,7 @@ from itertools import combinations, permutations
 import numpy as np
 import pyarrow as pa
 
-from anonkit.domains.array_types import IntArray
+from anonkit.domains.coded_columns import IntArray
 from anonkit.protocols import COUNT, Engine, Source
 
 FEWEST = 30

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonkit.domains.coded_columns import CodedColumn
-from anonkit.drafting.identifying.header_words import HeaderKind, header_kind, is_postal
+from anonkit.drafting.identifying.street_addresses import HeaderKind, header_kind, is_postal
 from anonkit.drafting.identifying.topic_words import describes_person, is_place, is_time, looks_like_secret
 from anonkit.drafting.profiling import WRITTEN_TIMES, looked_at
 from anonkit.errors import ChoiceError, SourceError, option

@@ -19,22 +19,22 @@ from typing import Unpack
 
 import numpy as np
 
-from anonkit.domains.exact_decimals import number_of_text
+from anonkit.domains.domain_codes import number_of_text
 from anonkit.drafting.drafted_calendars import calendar_lines, place_sections
 from anonkit.drafting.found_forms import FoundForms, read_by_forms
 from anonkit.drafting.found_rules import rule_lines
 from anonkit.drafting.guessed_target import TargetGuess, guess_target
-from anonkit.drafting.identifying.header_words import vocabulary, words_of
+from anonkit.drafting.identifying.street_addresses import vocabulary, words_of
 from anonkit.drafting.identifying.topic_words import looks_like_secret
 from anonkit.drafting.owner_answers import GuessedRoles, OwnerAnswers
 from anonkit.drafting.profiling import (
     MISSING_MARKERS,
     ColumnProfile,
+    Undeclared,
     ValueKind,
     looked_at,
     profile_columns,
 )
-from anonkit.drafting.undeclared import Undeclared
 from anonkit.drafting.whose_rows import candidates_for_person, with_keys_by_structure
 from anonkit.engines import open_engine
 from anonkit.engines.reading.grouped_points import CountGroups, text_columns_of_groups
@@ -43,8 +43,8 @@ from anonkit.engines.snapshots.dispatch import snapshot
 from anonkit.errors import PolicyError, did_you_mean, on_command_line
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy, TargetUse
-from anonkit.policy.encodings import POINT, UTF8, encoding_named
 from anonkit.policy.person_candidates import Candidate
+from anonkit.policy.side_files import POINT, UTF8, encoding_named
 from anonkit.protocols import Engine, Progress, Source, no_progress
 from anonkit.redaction import table_name
 from anonkit.report.lost_cells import lost_cells

@@ -16,10 +16,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.domains.arrow_values import category_value
-from anonkit.domains.coded_columns import CodedColumn
-from anonkit.domains.exact_decimals import key_of_text, number_of_text
-from anonkit.domains.interval_ends import roundest_between
+from anonkit.domains.coded_columns import CodedColumn, category_value
+from anonkit.domains.domain_codes import key_of_text, number_of_text
+from anonkit.domains.named_parts import roundest_between
 from anonkit.errors import PolicyError, option
 from anonkit.policy.calendar_ranges import calendar_of_texts, calendar_of_type, days_of, within_days
 from anonkit.policy.column_declarations import Column, Role

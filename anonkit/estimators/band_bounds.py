@@ -16,8 +16,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from anonkit.domains.array_types import FloatArray
-from anonkit.estimators.response_inversion import normal_quantile
+from anonkit.domains.coded_columns import FloatArray
+from anonkit.estimators.consistent_counts import normal_quantile
 from anonkit.published.channels.band_response import BandResponse
 
 LARGEST_SEARCHED = 128

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from anonkit.domains.array_types import FloatArray
-from anonkit.estimators.response_inversion import Dependence, project_to_simplex
+from anonkit.domains.coded_columns import FloatArray
+from anonkit.estimators.consistent_counts import Dependence, project_to_simplex
 
 SPREADS = (0.45, 0.6, 0.8, 1.0, 1.4, 2.0, 3.0)
 """Standard deviations that a prior may have: of the excess of a share over what independence would make of it, relative

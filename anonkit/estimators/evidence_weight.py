@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.domains.array_types import FloatArray
+from anonkit.domains.coded_columns import FloatArray
 
 OVERLAP = 0.05
 """Correlation, within a class, that is expected between the evidence of two attributes. Answers about one attribute do

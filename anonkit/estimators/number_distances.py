@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from anonkit.domains.array_types import FloatArray
+from anonkit.domains.coded_columns import FloatArray
 
 
 def number_distances(original: FloatArray, shown: FloatArray, rows: FloatArray) -> dict[str, Any]:

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import anonkit
-from anonkit.bundle.release_names import DATA, DESCRIPTOR, PAGE
-from anonkit.bundle.release_place import Place
+from anonkit.bundle.release_place import DATA, DESCRIPTOR, PAGE, Place
 from anonkit.errors import AnonkitError, ParameterError
 from anonkit.integrations.pipeline_step import refuse_failed, validate_release
 from anonkit.report.charts import safe_text

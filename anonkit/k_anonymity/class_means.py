@@ -17,8 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
-from anonkit.domains.coded_columns import combine
+from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray, combine
 from anonkit.estimators.number_distances import number_distances
 from anonkit.protocols import COUNT, Engine, Source, is_too_large
 

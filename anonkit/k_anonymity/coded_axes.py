@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.domains.coded_columns import CodedColumn
-from anonkit.domains.interval_ends import Point, roundest_between
+from anonkit.domains.named_parts import Point, roundest_between
 from anonkit.k_anonymity.declared_detail import Hierarchy, declared_grouping, declared_sides
-from anonkit.k_anonymity.found_detail import Pooled, Stretch, held_by
-from anonkit.k_anonymity.narrowed_boxes import NarrowedColumn, shown_boxes
+from anonkit.k_anonymity.narrowed_boxes import NarrowedColumn, Pooled, Stretch, held_by, shown_boxes
 from anonkit.k_anonymity.preparing import Prepared
 from anonkit.k_anonymity.search.box_tree import BoxTree
 from anonkit.published.recoding import (

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.domains.coded_columns import CodedColumn
-from anonkit.domains.interval_ends import Point, place, point_text, successor
-from anonkit.domains.named_parts import NamedParts
+from anonkit.domains.named_parts import NamedParts, Point, place, point_text, successor
 from anonkit.errors import PolicyError
 from anonkit.k_anonymity.search.hierarchy_levels import (
     Ladder,

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.domains.array_types import FloatArray, IntArray
-from anonkit.domains.cell_keys import cell_numbers, cell_texts
+from anonkit.domains.coded_columns import FloatArray, IntArray
+from anonkit.domains.domain_codes import cell_numbers, cell_texts
 from anonkit.published.recoding import UNKNOWN, GlobalRecoding
 
 

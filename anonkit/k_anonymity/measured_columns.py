@@ -14,7 +14,7 @@ from typing import SupportsFloat
 import numpy as np
 import pyarrow as pa
 
-from anonkit.domains.array_types import FloatArray, IntArray
+from anonkit.domains.coded_columns import FloatArray, IntArray
 from anonkit.policy.column_declarations import Column
 from anonkit.promises.no_values import CODE_WORDS, FEW_CODES, MISSING_CODES, TOLERANCE
 

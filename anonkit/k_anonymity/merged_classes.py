@@ -24,15 +24,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from anonkit.domains.array_types import BoolArray, IntArray
-from anonkit.domains.coded_columns import combine
+from anonkit.domains.coded_columns import BoolArray, IntArray, combine
 from anonkit.k_anonymity.privacy_model import AnonymityModel, candidate_requirements
 from anonkit.k_anonymity.recoded_rows import RecodeRows, RowsAsked, is_among
 from anonkit.k_anonymity.search.equivalence import AtLeastK, Partition, Requirement
-from anonkit.k_anonymity.search.suppression import n_suppressed
+from anonkit.k_anonymity.search.greedy_selection import n_suppressed
 from anonkit.k_anonymity.sensitive_rules import SensitiveValueMap
-from anonkit.k_anonymity.value_requirements import diversity_requirements
-from anonkit.k_anonymity.violating_classes import coded_cells
+from anonkit.k_anonymity.violating_classes import coded_cells, diversity_requirements
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import COUNT, Engine, Source, is_too_large
 from anonkit.published.recoding import (

@@ -16,17 +16,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
-from anonkit.domains.coded_columns import combine, densify
+from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray, combine, densify
 from anonkit.errors import PolicyError
 from anonkit.estimators.number_distances import number_distances
 from anonkit.k_anonymity.class_means import Contributions
-from anonkit.k_anonymity.found_detail import Holders
 from anonkit.k_anonymity.grouped_rows import GroupedRecoding, RowKeys, texts_and_numbers
+from anonkit.k_anonymity.narrowed_boxes import Holders
 from anonkit.k_anonymity.preparing import Prepared
 from anonkit.k_anonymity.search.equivalence import Partition, Requirement
+from anonkit.k_anonymity.search.greedy_selection import suppressed_rows
 from anonkit.k_anonymity.search.microaggregation import BLOCK, means_of, microaggregated
-from anonkit.k_anonymity.search.suppression import suppressed_rows
 from anonkit.published.recoding import UNKNOWN, Centroids, GlobalRecoding, MeanAxis
 from anonkit.published.recoding.centroids import RULES
 

@@ -16,7 +16,7 @@ from anonkit.k_anonymity.search.equivalence import AtLeastK, Requirement, check_
 from anonkit.parameters import check_number, parameter, python_number, settle_numbers
 from anonkit.policy.column_declarations import Missing, Role
 from anonkit.policy.declaration import Policy
-from anonkit.policy.rows_per_person import SURROGATE
+from anonkit.policy.person_candidates import SURROGATE
 from anonkit.promises.anonymous_classes import (
     ALL_ROWS,
     INDEPENDENT,
@@ -51,7 +51,7 @@ class AnonymityModel:
     -------
     A syntactic model: it bounds the size and the diversity of equivalence classes, not what an attacker with further
     knowledge can infer. It does not compose: the classes of two releases of one table may intersect in fewer than k
-    rows (`anonkit.ledger.joint_view`).
+    rows (`anonkit.ledger.intersection_check`).
 
     References
     ----------

@@ -18,9 +18,8 @@ from itertools import combinations, product
 import numpy as np
 import pyarrow as pa
 
-from anonkit.domains.array_types import IntArray
-from anonkit.domains.cell_keys import cell_numbers
-from anonkit.domains.domain_codes import clamped, codes_of_cells
+from anonkit.domains.coded_columns import IntArray
+from anonkit.domains.domain_codes import cell_numbers, clamped, codes_of_cells
 from anonkit.policy.public_domains import CategoricalAttribute, NumericAttribute, PublicAttribute
 from anonkit.published.recoding import CategoryAxis, Grouping, IntervalAxis, KeptAxis, unique_labels
 

@@ -24,9 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonkit.domains.array_types import FloatArray, IntArray
-from anonkit.domains.coded_columns import CodedColumn
-from anonkit.domains.folded_values import folded_text
+from anonkit.domains.coded_columns import CodedColumn, FloatArray, IntArray, folded_text
 from anonkit.k_anonymity.measured_columns import has_missing_codes, is_measured, rounded_width
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_rows import any_missing, are_nobodys

@@ -1,5 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`anonkit apply`: the recoding of an earlier release on the next batch."""
+"""`anonkit apply`: the recoding of an earlier release on the next batch.
+
+Centroids that stay open for the next batch: each row shows the nearest of those whose class keeps the model.
+
+The rule is public. Every row goes to the nearest centroid of its combination of categories. Centroids without rows are
+closed, and of those whose class breaks the model the smaller half, at least one; their rows go to the nearest that is
+open, and so on until every class keeps the model. Rows of a combination without an open centroid are left out.
+"""
 
 from __future__ import annotations
 
@@ -7,31 +14,36 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from anonkit.domains.arrow_values import is_ordered
+import numpy as np
+
+from anonkit.domains.coded_columns import densify, is_ordered
 from anonkit.domains.written_numbers import NumberForm
 from anonkit.errors import GuaranteeError, PolicyError, ReleaseFormatError, option, refusing_damage
 from anonkit.k_anonymity.merged_classes import MergedRecoding, merged_recoding
-from anonkit.k_anonymity.open_centroids import open_centroids
+from anonkit.k_anonymity.numbers_in_groups import rows_as_batch
+from anonkit.k_anonymity.preparing import prepare
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_draft import draft_recoded
 from anonkit.k_anonymity.recoded_rows import RowRecoding, RowsAsked, UsableRows, count_usable_rows
 from anonkit.k_anonymity.recoding_method import undecided
-from anonkit.k_anonymity.regrouped_rows import regrouped
+from anonkit.k_anonymity.regrouped_rows import AS_THEY_ARE, regrouped
+from anonkit.k_anonymity.search.equivalence import Partition
 from anonkit.k_anonymity.sensitive_rules import SensitiveRule, settled_rules, stored_rules
 from anonkit.parameters import parameter
 from anonkit.policy.calendar_columns import Calendar
 from anonkit.policy.column_declarations import Column, ColumnType, Missing, Outside, Role
 from anonkit.policy.declaration import Policy, TargetUse
-from anonkit.policy.encodings import UTF8, encoding_named
-from anonkit.policy.key_combinations import KeyCombination, key_combinations_of
+from anonkit.policy.person_candidates import SURROGATE, PersonRows
 from anonkit.policy.places import GeographicPlace
-from anonkit.policy.rows_per_person import SURROGATE, PersonRows
+from anonkit.policy.publication import KeyCombination, key_combinations_of
+from anonkit.policy.side_files import UTF8, encoding_named
 from anonkit.policy.survey_weights import KEY as WEIGHT
 from anonkit.policy.survey_weights import ShownWeights
 from anonkit.policy.target_task import Task
 from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.recoding import (
+    UNKNOWN,
     CategoryAxis,
     GlobalRecoding,
     Grouping,
@@ -42,6 +54,50 @@ from anonkit.published.recoding import (
     recoding_from_dict,
 )
 from anonkit.randomness import Randomness
+
+
+def open_centroids(
+    model: AnonymityModel,
+    source: Source,
+    policy: Policy,
+    engine: Engine,
+    recoding: GlobalRecoding,
+    asked: RowsAsked,
+) -> GlobalRecoding:
+    """Return the recoding with those centroids alone that stay open for a table.
+
+    Parameters
+    ----------
+    asked : RowsAsked
+        Which rows may be released, and the requirements on their sensitive values.
+
+    Privacy
+    -------
+    Which centroids are closed depends on the published ones and on how many rows are nearest to each; every class that
+    is shown is counted anew.
+    """
+    assert recoding.centroids is not None  # noqa: S101 - whoever calls has looked
+    prepared = prepare(source, policy, engine, model, AS_THEY_ARE, asked.rules)
+    batch = rows_as_batch(prepared, [column.name for column in recoding.columns])
+    shown, unknown = recoding.apart_from_means(batch)
+    numbers = {name: batch.column(name) for name in recoding.mean_names}
+    centroids = recoding.centroids.at(range(recoding.centroids.size), nearest_alone=True)
+    while centroids.size:
+        at = centroids.nearest(shown, numbers)
+        inside = (at != UNKNOWN) & ~unknown
+        rows = np.bincount(at[inside], minlength=centroids.size)
+        there = np.flatnonzero(rows)
+        partition, everything = Partition(*densify(at[inside])), np.ones(int(inside.sum()), bool)
+        broken = np.zeros(there.size, bool)
+        for requirement in prepared.requirements:
+            broken |= requirement.at(inside).violated(partition, everything)
+        small = there[broken]
+        small = small[np.argsort(rows[small], kind="stable")][: (small.size + 1) // 2]
+        if there.size == centroids.size and not small.size:
+            break
+        centroids = centroids.at(np.setdiff1d(there, small).tolist())
+    return replace(recoding, centroids=centroids)
+
 
 _NOTES = ("The recoding was taken from an earlier release; k was counted in this table alone.",)
 _MERGED = "Groups too small here were merged: their rows show a coarser step of the recoding, which the params tell."

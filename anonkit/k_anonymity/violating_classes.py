@@ -5,28 +5,121 @@ Only counts reach this machine: the classes that are too small and, with l, t an
 (people) of every class hold each sensitive value. The rule is that of `search.equivalence.suppressed_rows`: whole
 classes go, all requirements are checked together, and again as long as more classes break one, since t-closeness
 compares with the rows that stay.
+
+People of a recoded table whose whole set of rows fewer than k people have: they are left out with all their rows.
+
+Conditions on the values of sensitive columns in every equivalence class, from the rules of these columns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from anonkit.domains.array_types import BoolArray, IntArray
-from anonkit.domains.coded_columns import CodedColumn, combine
+from anonkit.domains.coded_columns import BoolArray, CodedColumn, IntArray, combine
 from anonkit.k_anonymity.privacy_model import AnonymityModel
-from anonkit.k_anonymity.rare_people import RarePeople, rare_people
 from anonkit.k_anonymity.recoded_rows import RecodeRows, RowRecoding, RowsAsked, is_among
 from anonkit.k_anonymity.search.class_values import CountedPeople, at_most
-from anonkit.k_anonymity.search.equivalence import Partition
+from anonkit.k_anonymity.search.equivalence import (
+    AlphaK,
+    CapByValue,
+    DistinctL,
+    EntropyL,
+    Partition,
+    RecursiveCL,
+    Requirement,
+    TCloseness,
+)
+from anonkit.k_anonymity.search.shared_sets import SharedSets
 from anonkit.k_anonymity.sensitive_rules import SensitiveRule, SensitiveValueMap
-from anonkit.k_anonymity.value_requirements import diversity_requirements
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import COUNT, Engine, Source
+
+
+@dataclass(frozen=True, kw_only=True)
+class RarePeople:
+    """The people who must go, and how many rows they have."""
+
+    keys: pa.Array
+    """Keys of their units (`anonkit.domains.domain_codes`)."""
+    n_rows: int
+
+
+def rare_people(recoded: Source, engine: Engine, names: list[str], unit: str, k: int) -> RarePeople:
+    """Count the whole sets of rows of a recoded table.
+
+    Parameters
+    ----------
+    recoded : Source
+        Released quasi-identifiers, and the keys of the unit; every row is somebody's.
+    names : list of str
+        The released quasi-identifiers.
+
+    Notes
+    -----
+    One column of codes is in memory at a time, and two integers a row.
+    """
+    people = engine.encode(recoded, [unit])[0]
+    classes = np.zeros(people.codes.size, dtype=np.int64)
+    n_classes = 1 if classes.size else 0
+    for name in names:
+        classes, n_classes = combine([classes, engine.encode(recoded, [name])[0].codes], classes.size)
+    units = people.codes.astype(np.int64)
+    gone = SharedSets(k, units).gone(Partition(classes, n_classes))
+    keys = [people.values[code] for code in np.unique(units[gone]).tolist()]
+    return RarePeople(keys=pa.array(keys, pa.string()), n_rows=int(gone.sum()))
+
+
+class Holders(TypedDict):
+    """The holders of the values of a sensitive attribute, rows or people, in the form that requirements take."""
+
+    missing: int | None
+    units: NDArray[np.int64] | None
+    counted: CountedPeople | None
+
+
+def diversity_requirements(
+    rules: Sequence[SensitiveRule],
+    sensitive: Sequence[CodedColumn],
+    *,
+    units: IntArray | None = None,
+    counted: Sequence[CountedPeople] | None = None,
+) -> list[Requirement]:
+    """Return the requirements on the sensitive values of every equivalence class.
+
+    Parameters
+    ----------
+    rules, sensitive : sequence of SensitiveRule, sequence of CodedColumn
+        Requirements on each column, and its values as they count.
+    units : array, optional
+        Person of each entry: then people hold values, not rows.
+    counted : sequence of CountedPeople, optional
+        People of each entry, for each column, where an entry is all rows of a class with one value.
+    """
+    out: list[Requirement] = []
+    for at, (rule, column) in enumerate(zip(rules, sensitive, strict=True)):
+        asked, values, ends = rule.asked, column.codes.astype(np.int64), rule.ends(column)
+        missing = None if rule.missing_is_value else column.missing
+        held = Holders(missing=missing, units=units, counted=None if counted is None else counted[at])
+        if asked.l is not None:
+            out.append(DistinctL(values, asked.l, ends=ends, **held))
+        if asked.entropy_l is not None:
+            out.append(EntropyL(values, asked.entropy_l, ends=ends, **held))
+        if asked.recursive is not None:
+            out.append(RecursiveCL(values, *asked.recursive, ends=ends, **held))
+        if asked.t is not None:
+            out.append(TCloseness(values, asked.t, column.ordered, **held))
+        if asked.alpha is not None and asked.alpha < 1:
+            out.append(AlphaK(values, asked.alpha, ends=ends, **held))
+        if rule.caps is not None:
+            out.append(CapByValue(values, rule.caps.of(column), ends=ends, **held))
+    return out
 
 
 @dataclass(frozen=True, kw_only=True)

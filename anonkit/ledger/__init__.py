@@ -10,7 +10,7 @@ entries, ``spending`` one release on its way through the steps.
 several releases of one dataset show together, ``intersection_check`` how little is allowed.
 """
 
-from anonkit.ledger.private_key import SUFFIX as KEY_SUFFIX
+from anonkit.ledger.file_store import SUFFIX as KEY_SUFFIX
 from anonkit.ledger.store import NAME, Ledger
 
 __all__ = ["KEY_SUFFIX", "NAME", "Ledger"]

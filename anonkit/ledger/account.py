@@ -17,16 +17,14 @@ from pathlib import Path
 
 from anonkit.bundle.release_place import Place
 from anonkit.errors import LedgerError, ParameterError, option, spoken
-from anonkit.ledger.applied_recoding import AppliedRecoding
-from anonkit.ledger.ledger_place import LedgerPlace
-from anonkit.ledger.ledger_pointer import Pointer, ledger_beside
+from anonkit.ledger.applied_recoding import AppliedRecoding, Pointer, ledger_beside
+from anonkit.ledger.file_store import key_file
+from anonkit.ledger.ledger_place import LedgerPlace, users_ledger
 from anonkit.ledger.neighbour_totals import neighbours_of_budget
-from anonkit.ledger.private_key import key_file
-from anonkit.ledger.standing import NO_LIMIT, Allowance, Entry
-from anonkit.ledger.users_ledger import users_ledger
+from anonkit.ledger.settling import NO_LIMIT, Allowance, Entry
 from anonkit.parameters import check_choice, check_integer, check_number, settle_numbers
 from anonkit.policy.bookkeeping import ADJACENCIES, Bookkeeping
-from anonkit.promises.cautious_figures import allowance_words
+from anonkit.promises.noise_promises import allowance_words
 from anonkit.redaction import redacted
 
 VARIABLE = "ANONKIT_LEDGER"

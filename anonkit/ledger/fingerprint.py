@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fingerprint of a table: rows and columns by content, without their names, under the ledger's key.
 
-Every cell becomes a keyed tag of what it spells (`anonkit.domains.cell_keys`: 12, 12.0 and 1.2e1 are one cell). A row
-is the *sum* of its cells' tags (so the order of the columns and their names do not matter) under a second keyed
+Every cell becomes a keyed tag of what it spells (`anonkit.domains.domain_codes`: 12, 12.0 and 1.2e1 are one cell). A
+row is the *sum* of its cells' tags (so the order of the columns and their names do not matter) under a second keyed
 function, and a table the sum of its rows (so their order does not, and a row that occurs twice counts twice).
 Beside this sum of whole rows there is one for each column left out: of what remains of the rows without it. They
 recognize a table with a column more, less or other, and rows whose cells were exchanged between columns, which the sum
@@ -12,31 +12,83 @@ rows that an earlier release was made of. Sums are integers of 4 times 32 bits t
 multisets have the same one with probability 2**-128.
 
 The tags of the rows are counted into the bins of sketches, of which one bit a bin is kept (`anonkit.ledger.sketch`). So
-are those of the rows in subsets of the columns (`anonkit.ledger.column_subsets`): a version of the table that has lost
+are those of the rows in subsets of the columns (`anonkit.ledger.fingerprint`): a version of the table that has lost
 two of them is known by what is left.
+
+Subsets of a table's columns, by their names alone: a later version that has lost columns has some of them whole.
+
+Each column is in three eighths of the subsets, which a keyed tag of its name says, so that the same columns are in the
+same subsets of every table. A subset without the columns that were dropped is there in both versions: of two dropped
+columns two fifths of the subsets are. All columns together are a subset, too, and of few columns every two are left out
+once. Names are compared without case, accents, blanks and marks.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from itertools import product
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.domains.cell_keys import cell_keys
-from anonkit.ledger.column_subsets import MOST_DROPPED, column_subsets, name_tags, subset_tag
-from anonkit.ledger.keyed_tags import LANES, KeyedTags, Tags
-from anonkit.ledger.sketch import BINS, Sketch, binned, sketch_of
+from anonkit.domains.domain_codes import cell_keys
+from anonkit.ledger.sketch import BINS, LANES, KeyedTags, Sketch, Tags, binned, sketch_of
 
 if TYPE_CHECKING:
     from anonkit.protocols import Engine, Source
+
+
+MOST_DROPPED = 2
+"""Columns that each of two versions may have and the other has not."""
+_SUBSETS = 24
+_LEAST = 2
+"""Columns of a subset at least: one alone could be guessed with the key."""
+_FEW = 8
+"""Columns up to which every two are left out once: of so few columns few subsets are without two of them."""
+_IN = 6
+"""Of the sixteen values of half a byte those that say that a column is in a subset."""
+
+
+def folded_name(name: str) -> str:
+    """Return the name of a column without case, accents, blanks and marks."""
+    plain = unicodedata.normalize("NFKD", name).casefold()
+    return "".join(letter for letter in plain if letter.isalnum())
+
+
+def name_tags(names: Sequence[str], key: bytes) -> tuple[bytes, ...]:
+    """Return a keyed tag of the name of each column, 16 bytes each."""
+    tags = KeyedTags(key, "name of column").of_texts(pa.array([folded_name(name) for name in names], pa.string()))
+    return tuple(tag.tobytes() for tag in tags)
+
+
+def column_subsets(tags: Sequence[bytes]) -> tuple[tuple[int, ...], ...]:
+    """Return the subsets as places in the list of columns, no two with the same columns.
+
+    Parameters
+    ----------
+    tags : sequence of bytes
+        Of the names of all columns (`name_tags`).
+    """
+    letters = np.array([list(tag) for tag in tags], np.uint8).reshape(len(tags), -1)
+    halves = np.concatenate([letters >> 4, letters & 15], axis=1)[:, :_SUBSETS]
+    found = [tuple(range(len(tags))), *(tuple(map(int, np.flatnonzero(chosen))) for chosen in (halves < _IN).T)]
+    if len(tags) <= _FEW:
+        every = range(len(tags))
+        found += [tuple(at for at in every if at not in left_out) for left_out in combinations(every, MOST_DROPPED)]
+    return tuple(subset for subset in dict.fromkeys(found) if len(subset) >= _LEAST)
+
+
+def subset_tag(tags: Sequence[bytes]) -> bytes:
+    """Return by what a subset is known: a digest of its columns' tags, whatever their order; 8 bytes."""
+    return hashlib.blake2b(b"".join(sorted(tags)), digest_size=8, person=b"column subset").digest()
+
 
 _DIGEST = 16
 _ROWS_AT_ONCE = 1 << 12

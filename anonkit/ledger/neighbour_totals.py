@@ -24,9 +24,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from anonkit.promises.cautious_figures import loss_words
-from anonkit.promises.guarantee import loss_json
-from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, CHANGES, REPLACE, Neighbours
+from anonkit.promises.guarantee import ADD_OR_REMOVE, CHANGES, REPLACE, Neighbours, loss_json
+from anonkit.promises.noise_promises import loss_words
 
 _HAIR = 1 + 1e-12
 """Factor on group privacy: more than a few floating-point operations can lose."""

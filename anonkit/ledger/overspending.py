@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from anonkit.errors import BudgetError, option
 from anonkit.ledger.neighbour_totals import BookedLoss, total, totals
-from anonkit.ledger.standing import Allowance, Cost, DatasetState
-from anonkit.promises.cautious_figures import allowance_words, loss_words
-from anonkit.promises.neighbouring_tables import Neighbours
+from anonkit.ledger.settling import Allowance, Cost, DatasetState
+from anonkit.promises.guarantee import Neighbours
+from anonkit.promises.noise_promises import allowance_words, loss_words
 
 _NO_BOUND = (
     "its loss has no bound, since it publishes values as they are or by a transformation; no finite budget covers it"

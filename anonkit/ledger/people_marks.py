@@ -27,10 +27,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.domains.cell_keys import cell_keys
-from anonkit.ledger.column_subsets import folded_name
-from anonkit.ledger.fingerprint import cells_of, named_sums
-from anonkit.ledger.keyed_tags import KeyedTags
+from anonkit.domains.domain_codes import cell_keys
+from anonkit.ledger.fingerprint import cells_of, folded_name, named_sums
+from anonkit.ledger.sketch import KeyedTags
 from anonkit.protocols import Engine, Source
 
 MOST = 10_000_000

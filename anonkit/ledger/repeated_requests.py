@@ -22,8 +22,7 @@ from time import monotonic, sleep
 
 from anonkit.bundle.release_place import Place
 from anonkit.ledger.fingerprint import Fingerprint, SpelledRows
-from anonkit.ledger.settling import PlaceTakenError, at_work, data_path, is_in_place
-from anonkit.ledger.standing import Entry, ReleaseState
+from anonkit.ledger.settling import Entry, PlaceTakenError, ReleaseState, at_work, data_path, is_in_place
 from anonkit.ledger.store import Ledger
 
 _DIGEST = 16

@@ -4,11 +4,14 @@
 Every transaction begins with one lock of the whole ledger, so that what it reads is what holds when it commits. A
 reservation has a lock of the session that made it: when the process ends, or loses its connection, the server
 lets go, and others may give the reservation up. Who comes back too late is refused before a file is put in place.
+
+The last release that this machine has seen in a server's ledger: a restored backup, which forgets it, is noticed.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import secrets
 import weakref
@@ -19,15 +22,72 @@ from threading import Lock
 from types import ModuleType
 from typing import Any
 
+from anonkit.bundle.atomic import reason_of
 from anonkit.bundle.liveness import Process
+from anonkit.bundle.private_files import write_private
 from anonkit.bundle.starting_servers import when_started
 from anonkit.errors import LedgerError, MissingDependencyError, ParameterError
-from anonkit.ledger.last_seen import last_seen, remember_seen
-from anonkit.ledger.ledger_lines import digest_older_params
+from anonkit.ledger.file_store import keep_key, key_of, private_folder, sign_of
+from anonkit.ledger.ledger_lines import (
+    FROM_THIRD,
+    TABLES,
+    VERSION,
+    Connection,
+    StatementRows,
+    digest_older_params,
+    from_fourth,
+    tables,
+)
 from anonkit.ledger.ledger_place import LedgerPlace
-from anonkit.ledger.ledger_tables import FROM_THIRD, TABLES, VERSION, Connection, StatementRows, from_fourth, tables
-from anonkit.ledger.private_key import keep_key, key_of, private_folder, sign_of
 from anonkit.redaction import HIDDEN, redacted
+
+SUFFIX = ".seen"
+
+
+def seen_file(key_file: Path) -> Path:
+    """Return the file of the mark: beside the key, or where the key would be."""
+    return key_file.with_name(key_file.name + SUFFIX)
+
+
+def remember_seen(key_file: Path, number: int, digest: str) -> None:
+    """Keep the number and the digest of a release, unless a later one is kept.
+
+    On a machine that keeps no files (a folder that cannot be written) nothing is kept, and nothing will be noticed.
+    """
+    kept = last_seen(key_file)
+    if kept is None or kept[0] < number:
+        with suppress(OSError):
+            write_private(seen_file(key_file), json.dumps({"release": number, "digest": digest}))
+
+
+def last_seen(key_file: Path) -> tuple[int, str] | None:
+    """Return the number and the digest of the last release that is remembered; None when none is.
+
+    Raises
+    ------
+    LedgerError
+        The file cannot be read, or is no mark.
+    """
+    path = seen_file(key_file)
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        return int(kept["release"]), str(kept["digest"])
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise LedgerError(f"{str(path)!r} cannot be read: {reason_of(error)}") from None
+    except (ValueError, KeyError, TypeError):
+        raise LedgerError(f"{str(path)!r} is damaged", "it says which release of the ledger was seen last") from None
+
+
+def forgotten(place: str, key_file: Path, number: int) -> LedgerError:
+    """Return the error for a ledger that lacks a release which this machine has seen."""
+    return LedgerError(
+        f"the ledger {place!r} has forgotten release {number}, which this machine has seen in it: a backup was put "
+        "back, and what was spent since does not count there",
+        f"lower the budgets by what was spent since, then delete {str(seen_file(key_file))!r}",
+    )
+
 
 WAIT = 120
 """Seconds to wait for other sessions: each holds the ledger for milliseconds."""
@@ -80,7 +140,7 @@ class _Session:
         return self.process == os.getpid() and not self.connection.closed
 
     def execute(self, statement: str, values: Sequence[Any] = (), /) -> StatementRows:
-        """Carry out a statement of the ledger's rules; see `anonkit.ledger.ledger_tables.Connection`."""
+        """Carry out a statement of the ledger's rules; see `anonkit.ledger.ledger_lines.Connection`."""
         found: StatementRows = self.connection.execute(statement.replace("?", "%s"), values)
         return found
 
@@ -96,7 +156,7 @@ def _close(connection: Any, process: int) -> None:
 
 
 class ServerStore:
-    """A ledger on a server; see `anonkit.ledger.ledger_tables.Backend`.
+    """A ledger on a server; see `anonkit.ledger.ledger_lines.Backend`.
 
     Parameters
     ----------

@@ -14,9 +14,8 @@ from anonkit.bundle.release_place import Place
 from anonkit.errors import DatasetError, LedgerError, with_note
 from anonkit.k_anonymity.class_means import KEY as MEANS
 from anonkit.ledger.account import Account
-from anonkit.ledger.guessed_targets import refuse_other_target
-from anonkit.ledger.intersection_check import JointFloor, numbers
-from anonkit.ledger.ledger_pointer import leave_pointer
+from anonkit.ledger.applied_recoding import leave_pointer
+from anonkit.ledger.intersection_check import JointFloor, SourceRows, numbers
 from anonkit.ledger.neighbour_totals import holds_for, totals, totals_words
 from anonkit.ledger.overspending import refuse_overspent
 from anonkit.ledger.packed_params import digest_of_packed, pack, unpacked
@@ -30,9 +29,16 @@ from anonkit.ledger.repeated_requests import (
     sealed,
     wait_for,
 )
-from anonkit.ledger.settling import PlaceTakenError, data_path, is_in_place
-from anonkit.ledger.source_rows import SourceRows
-from anonkit.ledger.standing import Cost, DatasetState, Entry, PlannedSpending
+from anonkit.ledger.settling import (
+    Cost,
+    DatasetState,
+    Entry,
+    PlaceTakenError,
+    PlannedSpending,
+    data_path,
+    is_in_place,
+    refuse_other_target,
+)
 from anonkit.ledger.store import Ledger
 from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.guarantee import Check, Guarantee, loss_json

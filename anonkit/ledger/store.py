@@ -16,9 +16,10 @@ from pathlib import Path
 
 from anonkit.bundle.liveness import Process
 from anonkit.errors import LedgerError
-from anonkit.ledger.file_store import FileStore
-from anonkit.ledger.last_seen import forgotten
+from anonkit.ledger.file_store import FileStore, key_of, key_place, missing_key, sign_of, wrong_key
 from anonkit.ledger.ledger_lines import (
+    Backend,
+    Connection,
     digest_in,
     entries_in,
     forget_people,
@@ -31,12 +32,19 @@ from anonkit.ledger.ledger_lines import (
     standing_in,
 )
 from anonkit.ledger.ledger_place import LedgerPlace
-from anonkit.ledger.ledger_tables import Backend, Connection
 from anonkit.ledger.people_marks import PeopleMarks
-from anonkit.ledger.private_key import key_of, key_place, missing_key, sign_of, wrong_key
 from anonkit.ledger.recognition import Known
-from anonkit.ledger.settling import refuse_taken, settled
-from anonkit.ledger.standing import NO_LIMIT, Allowance, DatasetState, Entry, PlannedSpending, ReleaseState
+from anonkit.ledger.server_store import forgotten
+from anonkit.ledger.settling import (
+    NO_LIMIT,
+    Allowance,
+    DatasetState,
+    Entry,
+    PlannedSpending,
+    ReleaseState,
+    refuse_taken,
+    settled,
+)
 
 NAME = ".anonkit-ledger.sqlite"
 """Of a ledger beside releases."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonkit.domains.array_types import IntArray
+from anonkit.domains.coded_columns import IntArray
 from anonkit.errors import ParameterError
 from anonkit.randomness import keyed_words
 

@@ -21,7 +21,7 @@ import math
 
 import numpy as np
 
-from anonkit.domains.array_types import IntArray
+from anonkit.domains.coded_columns import IntArray
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.discrete_laplace import UniformStream, bernoulli_exp_exactly, discrete_laplace
 from anonkit.published.exact_losses import RATE_BITS

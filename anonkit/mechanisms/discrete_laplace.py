@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.domains.array_types import BoolArray, IntArray
+from anonkit.domains.coded_columns import BoolArray, IntArray
 from anonkit.published.exact_losses import RATE_BITS
 from anonkit.randomness import Randomness
 

@@ -18,7 +18,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.domains.array_types import IntArray
+from anonkit.domains.coded_columns import IntArray
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.published.exact_losses import RATE_BITS
 

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anonkit.domains.array_types import FloatArray, IntArray
-from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.coded_columns import FloatArray, IntArray
+from anonkit.domains.number_bins import Categories, Grid
 from anonkit.estimators.consistent_counts import consistent_counts
 from anonkit.mechanisms.discrete_gaussian import gaussian_counts
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.published.exact_losses import RATE_BITS
-from anonkit.published.faint_missing import MISSING_ABOVE, is_faint
-from anonkit.published.noisy_tables import LAPLACE, NoisyTable, NoisyTables
+from anonkit.published.noisy_tables import LAPLACE, MISSING_ABOVE, NoisyTable, NoisyTables, is_faint
 from anonkit.randomness import Randomness
 
 

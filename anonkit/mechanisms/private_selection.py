@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonkit.domains.array_types import BoolArray, IntArray
+from anonkit.domains.coded_columns import BoolArray, IntArray
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.discrete_laplace import UniformStream, bernoulli_exp
 

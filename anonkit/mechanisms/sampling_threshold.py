@@ -24,7 +24,7 @@ from functools import cache
 
 import numpy as np
 
-from anonkit.domains.array_types import FloatArray, IntArray
+from anonkit.domains.coded_columns import FloatArray, IntArray
 from anonkit.errors import ParameterError
 
 WORD_BITS = 32

@@ -26,9 +26,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from anonkit.domains.array_types import FloatArray
+from anonkit.domains.coded_columns import FloatArray
 from anonkit.errors import ParameterError
-from anonkit.promises.neighbouring_tables import MOST_SHOWN
+from anonkit.promises.guarantee import MOST_SHOWN
 
 _TAIL = math.log(1e-20)
 """Logarithm of the probability that may fall outside the window of the sum: far below any delta."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from anonkit.budget_rules.level_weights import ALLOCATIONS
+from anonkit.budget_rules.forest_rule import ALLOCATIONS
 from anonkit.dp_trees.release.tree_families import NoisyC45
 from anonkit.parameters import check_choice, parameter
 from anonkit.published.tree_attributes import TreeSchema

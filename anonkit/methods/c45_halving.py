@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from anonkit.budget_rules.level_weights import halving
+from anonkit.budget_rules.forest_rule import halving
 from anonkit.dp_trees.release.tree_families import NoisyC45
 from anonkit.published.tree_attributes import TreeSchema
 

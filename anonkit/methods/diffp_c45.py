@@ -8,8 +8,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from anonkit.dp_trees.release.tree_families import FriedmanSchusterTree, PrunedTree, slack_of
-from anonkit.dp_trees.scores import SCORES
-from anonkit.dp_trees.split_selection import CutThenAttribute, SplitSelection
+from anonkit.dp_trees.split_selection import SCORES, CutThenAttribute, SplitSelection
 from anonkit.published.tree_attributes import TreeSchema
 
 

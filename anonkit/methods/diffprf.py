@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 
 from anonkit.dp_trees.release.declared_schema import bins_parameter
 from anonkit.dp_trees.release.tree_families import slack_of
-from anonkit.dp_trees.scores import SCORES
-from anonkit.dp_trees.split_selection import JointSelection, SplitSelection
+from anonkit.dp_trees.split_selection import SCORES, JointSelection, SplitSelection
 from anonkit.methods.diffprfs import DiffPRFs
 from anonkit.published.tree_attributes import Split
 

@@ -18,8 +18,7 @@ from anonkit.dp_trees.release.tree_families import (
     slack_of,
     vote_parameter,
 )
-from anonkit.dp_trees.scores import SCORES
-from anonkit.dp_trees.split_selection import CutThenAttribute, SplitSelection
+from anonkit.dp_trees.split_selection import SCORES, CutThenAttribute, SplitSelection
 from anonkit.dp_trees.tree_rows import ROWS, TreeRows
 from anonkit.parameters import check_choice, check_integer, parameter
 from anonkit.published.tree_attributes import Split

@@ -14,31 +14,43 @@ import numpy as np
 from anonkit.budget_rules.marginal_rule import ROWS_SHARE, splits_tables
 from anonkit.budget_rules.view_rule import delta_may_pay
 from anonkit.domains.number_bins import NumberBins
-from anonkit.dp_trees.marginals.column_layout import ColumnLayout
 from anonkit.dp_trees.marginals.learned_marginals import LearnedMarginals, learn
 from anonkit.dp_trees.marginals.mixture_rows import MixtureRows
+from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout
 from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
 from anonkit.dp_trees.marginals.table_plan import can_hold, candidate_pairs
 from anonkit.dp_trees.release.coded_rows import counter_of
 from anonkit.dp_trees.release.declared_schema import bins_parameter
-from anonkit.dp_trees.release.drawn_rows import DrawnPiece, PlacedRows, shown_domains
+from anonkit.dp_trees.release.drawn_rows import (
+    DrawnPiece,
+    PlacedRows,
+    RuledRows,
+    check_rules,
+    column_entries,
+    expense,
+    shown_domains,
+)
 from anonkit.dp_trees.release.private_spikes import SpikeMethod
-from anonkit.dp_trees.release.ruled_rows import RuledRows, check_rules
-from anonkit.dp_trees.release.synthesized import column_entries, expense
-from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, Accounting, rate_within
-from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, ConcentratedChoice, GaussianDraw
+from anonkit.mechanisms.accounting import (
+    LAPLACE,
+    AccountedDraw,
+    Accounting,
+    ApproximateAccounting,
+    ConcentratedChoice,
+    GaussianDraw,
+    rate_within,
+)
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.parameters import check_integer, parameter
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.public_domains import NumericAttribute, conditions_of, numeric_target, public_domains
 from anonkit.promises.approximate_dp import ApproximateDP
-from anonkit.promises.pure_central_dp import CentralDP
+from anonkit.promises.noise_promises import CentralDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
-from anonkit.published.cell_places import PLACES_IN_A_CELL
-from anonkit.published.column_means import means_of, notes_on_means
-from anonkit.published.explained_target import Table, notes_on_target
+from anonkit.published.column_means import Table, means_of, notes_on_means, notes_on_target
 from anonkit.published.marginal_tables import MarginalSchema
-from anonkit.published.mixture_draws import rows_of_components
+from anonkit.published.product_mixtures import rows_of_components
+from anonkit.published.released_cells import PLACES_IN_A_CELL
 from anonkit.published.tree_attributes import Attribute, Split
 from anonkit.randomness import Randomness
 

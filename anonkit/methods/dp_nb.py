@@ -13,31 +13,48 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from anonkit.budget_rules.table_shares import gaussian_pays, table_weights
-from anonkit.domains.array_types import IntArray
+from anonkit.budget_rules.forest_rule import gaussian_pays, table_weights
+from anonkit.domains.coded_columns import IntArray
 from anonkit.domains.number_bins import notes_on_bins, shown_classes
-from anonkit.dp_trees.counted_once import refuse_other_totals
+from anonkit.dp_trees.grower import refuse_other_totals
 from anonkit.dp_trees.questions import CodedBatch
 from anonkit.dp_trees.release.coded_rows import counted
 from anonkit.dp_trees.release.declared_schema import bins_parameter, schema_of
-from anonkit.dp_trees.release.drawn_rows import DrawnPiece, PlacedRows, shown_domains
+from anonkit.dp_trees.release.drawn_rows import (
+    DrawnPiece,
+    PlacedRows,
+    RuledRows,
+    check_rules,
+    column_entries,
+    domains_budget,
+    expense,
+    shown_domains,
+)
 from anonkit.dp_trees.release.private_spikes import SpikeMethod
-from anonkit.dp_trees.release.ruled_rows import RuledRows, check_rules
-from anonkit.dp_trees.release.synthesized import column_entries, domains_budget, expense
-from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, Accounting, rate_within, shares, units_of
-from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, GaussianDraw, gaussian_draws, row_rho_units
+from anonkit.mechanisms.accounting import (
+    LAPLACE,
+    AccountedDraw,
+    Accounting,
+    ApproximateAccounting,
+    GaussianDraw,
+    gaussian_draws,
+    rate_within,
+    row_rho_units,
+    shares,
+    units_of,
+)
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.noisy_histograms import noisy_tables, rows_by_class, rows_of
 from anonkit.parameters import check_integer
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import TARGET_BINS, conditions_of, public_domains
 from anonkit.promises.approximate_dp import ApproximateDP
-from anonkit.promises.pure_central_dp import CentralDP
+from anonkit.promises.noise_promises import CentralDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
-from anonkit.published.cell_places import PLACES_IN_A_CELL
+from anonkit.published.column_means import notes_on_target
 from anonkit.published.exact_losses import RATE_BITS
-from anonkit.published.explained_target import notes_on_target
 from anonkit.published.noisy_tables import GAUSSIAN, NoisyTables, noise_variance
+from anonkit.published.released_cells import PLACES_IN_A_CELL
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
 

@@ -9,10 +9,15 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import ClassVar
 
-from anonkit.dp_trees.aggregates.aggregate_plan import AggregatePlan, planned
 from anonkit.dp_trees.aggregates.aggregate_requests import HINT, Request, requests_of
 from anonkit.dp_trees.aggregates.cell_sums import cell_sums
-from anonkit.dp_trees.aggregates.tidy_tables import column_entries, described_columns, tidy_table
+from anonkit.dp_trees.aggregates.tidy_tables import (
+    AggregatePlan,
+    column_entries,
+    described_columns,
+    planned,
+    tidy_table,
+)
 from anonkit.dp_trees.release.declared_schema import CentralMethod, bins_parameter
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.accounting import Accounting, units_of
@@ -20,10 +25,9 @@ from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.parameters import check_integer, parameter
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.public_domains import conditions_of, without_whole_types
-from anonkit.promises.pure_central_dp import CentralDP
+from anonkit.promises.noise_promises import CentralDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
-from anonkit.published.aggregate_figures import figures
-from anonkit.published.aggregates import Aggregates, Measurement
+from anonkit.published.aggregates import Aggregates, Measurement, figures
 from anonkit.randomness import Randomness
 
 

@@ -7,14 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from anonkit.budget_rules.level_weights import ALLOCATIONS
-from anonkit.dp_trees.leaves import LEAVES, LabelOnly, NoisyClassCounts
-from anonkit.dp_trees.plan import Choices
+from anonkit.budget_rules.forest_rule import ALLOCATIONS
+from anonkit.dp_trees.plan import LEAVES, Choices, LabelOnly, NoisyClassCounts
 from anonkit.dp_trees.release.declared_schema import bins_parameter
 from anonkit.dp_trees.release.tree_families import RATES, rate_parameter, slack_of, vote_parameter
 from anonkit.dp_trees.release.tree_releases import GrownTrees
-from anonkit.dp_trees.scores import GINI
-from anonkit.dp_trees.split_selection import JointSelection
+from anonkit.dp_trees.split_selection import GINI, JointSelection
 from anonkit.dp_trees.tree_rows import Disjoint
 from anonkit.parameters import check_choice, check_integer, parameter
 from anonkit.published.tree_attributes import Split, TreeSchema

@@ -13,12 +13,16 @@ from anonkit.parameters import check_choice, parameter
 from anonkit.policy.declaration import TargetUse
 from anonkit.policy.public_domains import NumericAttribute, PublicAttribute, PublicDomains
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
-from anonkit.randomized_response.answer_strength import AnswerStrength, refuse_design, refuse_unclear_strength
 from anonkit.randomized_response.randomized_draft import (
     LABELS,
     realised_notes,
 )
-from anonkit.randomized_response.randomized_method import ShuffleDelta
+from anonkit.randomized_response.randomized_method import (
+    AnswerStrength,
+    ShuffleDelta,
+    refuse_design,
+    refuse_unclear_strength,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

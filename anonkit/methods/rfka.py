@@ -11,26 +11,30 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.domains.array_types import FloatArray
-from anonkit.domains.coded_columns import CodedColumn
+from anonkit.domains.coded_columns import CodedColumn, FloatArray
 from anonkit.errors import ChoiceError, GuaranteeError, PolicyError, option, spoken
 from anonkit.k_anonymity.boxes_shown import box_facts
 from anonkit.k_anonymity.coded_axes import boxes_of, global_recoding, grouping_of, one_hot_grouping
 from anonkit.k_anonymity.declared_detail import Hierarchy, declared_grouping
-from anonkit.k_anonymity.found_detail import Pooled, Stretch, held_by
 from anonkit.k_anonymity.held_out_labels import all_labels_parameter
+from anonkit.k_anonymity.narrowed_boxes import Pooled, Stretch, held_by
 from anonkit.k_anonymity.preparing import Preparation, Prepared
 from anonkit.k_anonymity.recoding_method import RecodingMethod, SearchResult, refuse_too_many
-from anonkit.k_anonymity.search.box_tree import guided_boxes
+from anonkit.k_anonymity.search.box_tree import guided_boxes, joint_guide, relatedness
 from anonkit.k_anonymity.search.distinct_rows import released_partition
-from anonkit.k_anonymity.search.features import Feature, column_features, one_hot_features
-from anonkit.k_anonymity.search.greedy_selection import Decision, FeatureSelection, select_features
+from anonkit.k_anonymity.search.greedy_selection import (
+    Decision,
+    Feature,
+    FeatureSelection,
+    column_features,
+    one_hot_features,
+    select_features,
+    suppressed_rows,
+)
 from anonkit.k_anonymity.search.hierarchy_levels import Groups, Ladder, automatic_ladder, full_detail, number_groups
 from anonkit.k_anonymity.search.importance import IMPORTANCE_STRATEGIES, Importance, LabelledRows
-from anonkit.k_anonymity.search.joint_guide import joint_guide, relatedness
 from anonkit.k_anonymity.search.out_of_bag import PUBLISHED, ForestSize
-from anonkit.k_anonymity.search.suppression import suppressed_rows
-from anonkit.k_anonymity.search.target_probabilities import compared
+from anonkit.k_anonymity.search.refinement import compared
 from anonkit.k_anonymity.search.top_down_specialization import FROM_K, Drop, DropReason, best_specialization
 from anonkit.parameters import check_choice, check_integer, parameter
 from anonkit.policy.declaration import TargetUse

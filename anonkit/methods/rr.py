@@ -8,23 +8,21 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.number_bins import Categories, Grid
 from anonkit.parameters import check_choice, check_number, parameter
 from anonkit.policy.declaration import TargetUse
 from anonkit.policy.public_domains import CategoricalAttribute, PublicAttribute, PublicDomains
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.response_channel import TruthOrBlind
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
-from anonkit.randomized_response.answer_sets import best_category_response
-from anonkit.randomized_response.answer_strength import refuse_designs
-from anonkit.randomized_response.number_response import best_number_response
+from anonkit.randomized_response.number_response import best_category_response, best_number_response
 from anonkit.randomized_response.randomized_draft import (
     ASKED_COLUMN,
     LABELS,
     clear_target,
     realised_notes,
 )
-from anonkit.randomized_response.randomized_method import ShuffleDelta
+from anonkit.randomized_response.randomized_method import ShuffleDelta, refuse_designs
 
 ALLOCATIONS = ("sample", "split")
 
@@ -35,9 +33,8 @@ class RR(ShuffleDelta):
 
     With allocation `sample` a row answers one attribute, drawn at random, and the answer hides the label with it; with
     `split` it answers all of them, each with a share of epsilon. A category is answered by one value or, where that
-    is more accurate at this epsilon, by a set of them (`anonkit.randomized_response.answer_sets`); numbers go through
-    the best of bins, sets of bins, square wave and piecewise mechanism (`anonkit.randomized_response.number_response`).
-    Neither rule looks at data.
+    is more accurate at this epsilon, by a set of them; numbers go through the best of bins, sets of bins, square wave
+    and piecewise mechanism (`anonkit.randomized_response.number_response`). Neither rule looks at data.
 
     Privacy
     -------

@@ -11,12 +11,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from anonkit.domains.array_types import IntArray
+from anonkit.domains.coded_columns import IntArray
 from anonkit.domains.domain_codes import refuse_kinds
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.k_anonymity.public_levels import PublicLevels, Scheme, schemes_of
-from anonkit.k_anonymity.sampled_rows import CodePublic, DrawRows, LeaveOut, ShownAsReleased, one_row_of_each
-from anonkit.k_anonymity.scheme_scores import scores_of, width_of_scores
+from anonkit.k_anonymity.sampled_rows import (
+    CodePublic,
+    DrawRows,
+    LeaveOut,
+    ShownAsReleased,
+    one_row_of_each,
+    scores_of,
+    width_of_scores,
+)
 from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, AccountedDraw, rate_within, rounded_up, units_of
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.private_selection import permute_and_flip
@@ -32,7 +39,7 @@ from anonkit.policy.public_domains import (
     public_assumptions,
     public_domains,
 )
-from anonkit.promises.anonymous_dp import AnonymousDP
+from anonkit.promises.approximate_dp import AnonymousDP
 from anonkit.protocols import COUNT, Draft, Engine, Progress, Source, no_progress
 from anonkit.published.exact_losses import RATE_BITS
 from anonkit.published.recoding import GlobalRecoding, Grouping

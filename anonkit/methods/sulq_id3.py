@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from anonkit.dp_trees.release.tree_families import NoisyID3
-from anonkit.dp_trees.scores import sulq_information
-from anonkit.dp_trees.split_selection import NoisyCounts
+from anonkit.dp_trees.split_selection import NoisyCounts, sulq_information
 
 
 @dataclass(frozen=True, kw_only=True)

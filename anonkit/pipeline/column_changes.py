@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anonkit.checks.number_cells import EqualCells, multiples_of
-from anonkit.k_anonymity.recoded_sample import as_published
+from anonkit.k_anonymity.recoded_rows import as_published
 from anonkit.k_anonymity.recoded_shares import RecodedShares, recoded_shares
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy

@@ -17,20 +17,19 @@ from anonkit.drafting.broken_rules import broken_rules
 from anonkit.drafting.clear_columns import ClearColumns, look_at_clear
 from anonkit.drafting.found_forms import FoundForms, read_by_forms
 from anonkit.drafting.guessed_target import TargetGuess, guess_target
+from anonkit.drafting.profiling import Undeclared, judge_undeclared
 from anonkit.drafting.table_domains import with_domains_of
-from anonkit.drafting.undeclared import Undeclared, judge_undeclared
 from anonkit.drafting.whose_rows import candidates_for_person, come_in_runs, with_keys_by_structure
 from anonkit.engines.reading.settled_tables import declared_table, with_unit
 from anonkit.engines.snapshots.addresses import address_of
 from anonkit.engines.snapshots.dispatch import Snapshot, is_read_in_place
 from anonkit.errors import AnonkitError, ChoiceError, ParameterError, PolicyError, option
 from anonkit.k_anonymity.privacy_model import AnonymityModel
+from anonkit.ledger.intersection_check import SourceRows
 from anonkit.ledger.repeated_requests import Asked
-from anonkit.ledger.source_rows import SourceRows
 from anonkit.pipeline.flat_view import FlatView, flat_view
 from anonkit.pipeline.output_measures import ReleasedRows, SourceCounts, owner_measures
-from anonkit.pipeline.release_request import ReleaseRequest
-from anonkit.pipeline.request_form import request_form
+from anonkit.pipeline.request_form import ReleaseRequest, request_form
 from anonkit.pipeline.search_for_keys import draft_for_keys
 from anonkit.pipeline.several_tables import SeveralTables
 from anonkit.pipeline.surrogates import refuse_taken_name, with_surrogate_entries
@@ -38,8 +37,8 @@ from anonkit.pipeline.whole_types import with_whole_types
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.constraints import refuse_strange_constraints
 from anonkit.policy.declaration import Policy, TargetUse
-from anonkit.policy.key_combinations import refuse_strange_keys
 from anonkit.policy.places import outlines
+from anonkit.policy.publication import refuse_strange_keys
 from anonkit.promises.guarantee import Guarantee
 from anonkit.promises.noise_promises import after_a_look
 from anonkit.protocols import Draft, Engine, Method, Source

@@ -7,9 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from anonkit.bundle.json_documents import read_json
-from anonkit.bundle.release_hashes import refuse_changed
-from anonkit.bundle.release_names import PARAMS, REPORT
-from anonkit.bundle.release_place import Place
+from anonkit.bundle.release_place import PARAMS, REPORT, Place
+from anonkit.bundle.stored_release import refuse_changed
 from anonkit.errors import ReleaseFormatError
 from anonkit.k_anonymity.stored_recoding import Recoded
 from anonkit.ledger.applied_recoding import AppliedRecoding

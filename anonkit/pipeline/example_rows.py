@@ -14,8 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit.errors import AnonkitError
-from anonkit.ledger.joint_view import shown_rows
-from anonkit.ledger.source_rows import SourceRows
+from anonkit.ledger.intersection_check import SourceRows, shown_rows
 from anonkit.policy.column_declarations import Role
 from anonkit.randomness import Randomness
 

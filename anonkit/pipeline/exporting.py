@@ -8,14 +8,21 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from anonkit.bundle.capped_files import read_capped
 from anonkit.bundle.data_files import sha256
 from anonkit.bundle.exports.export_files import DESCRIPTOR as DESCRIPTOR_NAME
-from anonkit.bundle.exports.export_targets import SIDECAR_TABLE, Target
+from anonkit.bundle.exports.export_files import SIDECAR_TABLE, Target
 from anonkit.bundle.exports.opened_targets import ReleasedTable, form_of
-from anonkit.bundle.release_copies import listed_copies
-from anonkit.bundle.release_names import DATA, DESCRIPTOR, PARAMS, REPORT, copy_of
-from anonkit.bundle.release_place import Place, refuse_unfit_files
+from anonkit.bundle.json_documents import read_capped
+from anonkit.bundle.release_place import (
+    DATA,
+    DESCRIPTOR,
+    PARAMS,
+    REPORT,
+    Place,
+    copy_of,
+    listed_copies,
+    refuse_unfit_files,
+)
 from anonkit.checks.exported_rows import export_checks
 from anonkit.checks.requirements import Validation
 from anonkit.checks.validation import validate

@@ -16,8 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit.bundle.private_files import PrivateFolder
-from anonkit.drafting.profiling import ColumnProfile
-from anonkit.drafting.undeclared import Undeclared, judge_undeclared
+from anonkit.drafting.profiling import ColumnProfile, Undeclared, judge_undeclared
 from anonkit.engines.local.left_join import JoinCounts, KeyedRows, LeftJoin
 from anonkit.engines.reading.settled_tables import declared_table
 from anonkit.engines.snapshots.dispatch import Snapshot

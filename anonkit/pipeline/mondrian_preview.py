@@ -10,8 +10,7 @@ from typing import Any
 from anonkit.errors import GuaranteeError
 from anonkit.k_anonymity.grouped_rows import GroupedRecoding
 from anonkit.k_anonymity.preparing import prepare
-from anonkit.k_anonymity.recoded_rows import count_usable_rows
-from anonkit.k_anonymity.recoded_sample import released_names
+from anonkit.k_anonymity.recoded_rows import count_usable_rows, released_names
 from anonkit.k_anonymity.recoding_method import RecodingMethod
 from anonkit.k_anonymity.sensitive_rules import settled_rules
 from anonkit.policy.declaration import Policy

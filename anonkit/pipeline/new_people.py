@@ -20,7 +20,7 @@ from anonkit.errors import GuaranteeError, ParameterError, option
 from anonkit.ledger.account import Account
 from anonkit.ledger.intersection_check import numbers
 from anonkit.ledger.people_marks import OfNewPeople, PeopleMarks, people_marks
-from anonkit.ledger.standing import Entry
+from anonkit.ledger.settling import Entry
 from anonkit.ledger.store import Ledger
 from anonkit.pipeline.declared_source import DeclaredSource
 from anonkit.protocols import Source

@@ -13,16 +13,15 @@ import pyarrow as pa
 
 from anonkit.bundle.data_files import count_rows, iter_batches
 from anonkit.checks.anonymity import looked_at
-from anonkit.checks.candidate_values import fewest_values
+from anonkit.checks.counted_as import ReadValues
 from anonkit.checks.disclosure import Disclosure, measure, rarest_of_keys
-from anonkit.checks.identical_record_sets import fewest_alike
+from anonkit.checks.identical_record_sets import fewest_alike, fewest_values
 from anonkit.checks.people import PeopleCounts
 from anonkit.checks.promise_checkers import draft_checks
-from anonkit.checks.read_values import ReadValues
 from anonkit.checks.scored_rows import KEY, PREDICTION, features_of, prediction_of_first_rows, rows_to_score
 from anonkit.errors import GuaranteeError, InternalError, ReleaseFormatError
 from anonkit.k_anonymity.held_out_labels import held_out_labels, one_row_each
-from anonkit.k_anonymity.recoded_sample import has_classes, people_of, recoded_sample
+from anonkit.k_anonymity.recoded_rows import has_classes, people_of, recoded_sample
 from anonkit.methods import METHODS
 from anonkit.pipeline.suppression_by_class import CountedTable, by_quarter, left_out_by_class
 from anonkit.policy.column_declarations import Role
@@ -32,9 +31,8 @@ from anonkit.promises.anonymous_classes import ALL_ROWS, KAnonymity
 from anonkit.promises.guarantee import Check, Guarantee
 from anonkit.protocols import ClassSizes, Draft, Engine, Recodes, Source, counted_later
 from anonkit.randomness import Randomness
-from anonkit.utility.class_utility import SAMPLE, RowsAsReleased, prediction_for_all_rows
+from anonkit.utility.class_utility import SAMPLE, RowsAsReleased, pair_marginals, prediction_for_all_rows
 from anonkit.utility.number_utility import number_for_all_rows
-from anonkit.utility.pair_marginals import pair_marginals
 
 NOT_MEASURED = "not measured"
 """Value in a report in place of the scores of a model that was not trained."""

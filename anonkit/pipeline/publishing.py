@@ -21,7 +21,7 @@ from anonkit.bundle.json_documents import refuse_unreadable, to_json
 from anonkit.bundle.labelled_parts import labelled_rows
 from anonkit.bundle.part_workers import HasWorkers, each_part, read_by, workers_of
 from anonkit.bundle.private_files import PrivateFolder
-from anonkit.bundle.release_names import (
+from anonkit.bundle.release_place import (
     COPIES,
     DATA,
     DESCRIPTOR,
@@ -32,9 +32,9 @@ from anonkit.bundle.release_names import (
     PARAMS,
     REPORT,
     SIDECARS,
+    Place,
     package_name,
 )
-from anonkit.bundle.release_place import Place
 from anonkit.bundle.signing import Signer, write_signature
 from anonkit.bundle.store_writing import put_release
 from anonkit.bundle.stored_release import Release, load_place
@@ -46,11 +46,11 @@ from anonkit.engines.writing.relabelling import RelabelInto, relabelled
 from anonkit.errors import AnonkitError, EngineError, GuaranteeError
 from anonkit.k_anonymity.class_means import KEY as MEANS
 from anonkit.k_anonymity.class_means import ClassMeans, rules_of_means
-from anonkit.k_anonymity.label_entries import label_entries
+from anonkit.k_anonymity.held_out_labels import label_entries
 from anonkit.ledger.spending import Position
 from anonkit.parameters import told_parameters
 from anonkit.pipeline.output_measures import recount
-from anonkit.pipeline.release_output import Output
+from anonkit.pipeline.release_space import Output
 from anonkit.pipeline.written_bounds import shown_as_bounds
 from anonkit.policy.declaration import Policy
 from anonkit.promises.guarantee import Check, Guarantee, loss_json

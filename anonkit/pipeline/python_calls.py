@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from anonkit.bundle.stored_release import Release
-from anonkit.checks.against_population import AgainstPopulation
+from anonkit.checks.sample_estimates import AgainstPopulation
 from anonkit.drafting.table_domains import MIN_PEOPLE
 from anonkit.engines.engine_choice import EngineChoice, Local, OpenEngine, Spark, engine_choice, is_spark_frame
 from anonkit.engines.snapshots.addresses import ReadAs, source_at
@@ -17,7 +17,9 @@ from anonkit.errors import ParameterError
 from anonkit.ledger.account import Account, Where
 from anonkit.methods import default_method, make_method, method_parameters
 from anonkit.pipeline.earlier_recoding import applied_recoding, batch_policy, earlier_recoding
-from anonkit.pipeline.release_options import (
+from anonkit.pipeline.release_path import release_table
+from anonkit.pipeline.release_space import Output
+from anonkit.pipeline.request_form import (
     BatchLedgerOptions,
     BatchOptions,
     BatchOutputOptions,
@@ -27,13 +29,11 @@ from anonkit.pipeline.release_options import (
     OutputOptions,
     PopulationOptions,
     ReleaseOptions,
+    ReleaseRequest,
     RoleOptions,
     refuse_unknown,
     taken,
 )
-from anonkit.pipeline.release_output import Output
-from anonkit.pipeline.release_path import release_table
-from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Engine, Method, Progress, no_progress
 

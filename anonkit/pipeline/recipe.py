@@ -11,7 +11,7 @@ from typing import Any
 
 from anonkit.bundle.release_place import Place
 from anonkit.bundle.stored_release import Release
-from anonkit.checks.against_population import AgainstPopulation
+from anonkit.checks.sample_estimates import AgainstPopulation
 from anonkit.drafting.table_domains import MIN_PEOPLE
 from anonkit.engines.engine_choice import Local, Spark, engine_choice
 from anonkit.engines.snapshots.addresses import ReadAs, source_at
@@ -19,17 +19,16 @@ from anonkit.errors import PolicyError, did_you_mean
 from anonkit.ledger.account import Account, Where
 from anonkit.methods import make_method
 from anonkit.parameters import field_name
-from anonkit.pipeline.release_output import Output
 from anonkit.pipeline.release_path import release_table
-from anonkit.pipeline.release_request import ReleaseRequest
-from anonkit.pipeline.release_steps import release_steps
+from anonkit.pipeline.release_space import Output
+from anonkit.pipeline.repeated_release import release_steps
+from anonkit.pipeline.request_form import ReleaseRequest
 from anonkit.pipeline.several_tables import SeveralTables, bounded
 from anonkit.pipeline.simulated_source import SimulatedSource
 from anonkit.policy.declaration import Policy
+from anonkit.policy.person_candidates import PersonRows
 from anonkit.policy.publication import recipients_of
-from anonkit.policy.rows_per_person import PersonRows
-from anonkit.policy.side_files import read_side_toml
-from anonkit.policy.toml_values import named_lines
+from anonkit.policy.side_files import named_lines, read_side_toml
 from anonkit.protocols import Progress, no_progress
 from anonkit.redaction import is_address
 

@@ -4,28 +4,241 @@
 When it is this very release, whole and as it was published, it is returned as it is, and no budget is spent.
 When it should be and is not, the request is refused: whoever edits a file must not be able to spend the owner's budget.
 When it is another release, or cannot be recognised, it is in the way, as it always was.
+
+Files added to a release that exists already: its data, params and report stay untouched.
+
+Entries for catalogues, and copies of the data in other forms.
+
+The log of a release, under the logger `anonkit`: its steps, and the notes of its report.
+
+Privacy
+-------
+No cell and no figure of the source is logged. The notes are those of the published report. What only the owner gets
+of the table goes to the logger `anonkit.owner`, which hands nothing on: it takes a handler of its own to see it.
+
+The steps of a release before it begins, so that progress can say how many there are.
 """
 
 from __future__ import annotations
 
+import logging
+import shutil
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
 from anonkit import __version__
 from anonkit.bundle.atomic import Staging, finish, reason_of, recover
-from anonkit.bundle.data_files import sha256
-from anonkit.bundle.release_hashes import stated_hashes
-from anonkit.bundle.release_names import DATA, DESCRIPTOR, SIGNATURE
-from anonkit.bundle.release_place import Place
+from anonkit.bundle.data_files import digests_of, read_schema, sha256
+from anonkit.bundle.exports.opened_targets import write_copy
+from anonkit.bundle.json_documents import to_json
+from anonkit.bundle.private_files import PrivateFolder
+from anonkit.bundle.release_place import COPIES, DATA, DESCRIPTOR, EMITTED, SIGNATURE, Place
 from anonkit.bundle.signing import Signer, digests
-from anonkit.bundle.stored_release import Release, load_place
+from anonkit.bundle.stored_release import Release, load_place, stated_hashes
 from anonkit.checks.signature import signature_checks
-from anonkit.checks.validation import validate
+from anonkit.checks.validation import public_files, validate
+from anonkit.checks.written_files import manifest_of, read_descriptor
 from anonkit.errors import AnonkitError, EngineError, GuaranteeError, ParameterError, ReleaseFormatError, option
 from anonkit.ledger.repeated_requests import Earlier
-from anonkit.ledger.standing import Entry
-from anonkit.pipeline.catalogue_files import add_copy, add_entries
-from anonkit.pipeline.release_output import Output
-from anonkit.pipeline.step_log import LOG
-from anonkit.promises.cautious_figures import loss_words
+from anonkit.ledger.settling import Entry
+from anonkit.pipeline.publishing import refuse_different
+from anonkit.pipeline.release_space import Output
+from anonkit.promises.noise_promises import loss_words
+from anonkit.protocols import Method, Progress
 from anonkit.redaction import redacted
+from anonkit.report.descriptor import with_resources
+
+
+def add_entries(
+    place: Place, words: Collection[str], standing: Mapping[str, str], signer: Signer | None, *, anew: bool = False
+) -> None:
+    """Write the entries that a release lacks, and name them in its descriptor.
+
+    Parameters
+    ----------
+    place : Place
+        Of a release that was validated.
+    words : collection of str
+        Any of "croissant" and "registry".
+    standing : mapping
+        Name of each file that was validated to its SHA-256, as `anonkit.bundle.signing.digests` returns them.
+    signer : Signer, optional
+        Signs the files anew: an entry changes the descriptor, and a signature is over all files.
+    anew : bool
+        True: existing entries are made again too.
+
+    Raises
+    ------
+    ParameterError
+        The release is signed, and nobody signs it anew.
+    EngineError
+        They cannot be written.
+    """
+    there = {word: place.file(EMITTED[word]).exists() for word in EMITTED}
+    missing = [word for word in EMITTED if (anew if there[word] else word in words)]
+    if not missing:
+        return
+    if place.store is not None:
+        raise ParameterError(
+            f"{place.shown(DESCRIPTOR)!r} lists the files of its release once and for all",
+            "entries for catalogues are written with a release in a store, not added to it",
+        )
+    _refuse_unsigned(place, signer)
+    schema = read_schema(place.file(DATA))
+    files = public_files(place, schema, load_place(place).report, (manifest_of(schema) or {}).get("license"))
+    written = {word: (place.name(EMITTED[word]), files.entry(word)) for word in missing}
+    _put(place, written, standing, signer)
+
+
+def add_copy(place: Place, form: str, standing: Mapping[str, str], signer: Signer | None) -> None:
+    """Write the data of a release in another form beside it, and name the copy in its descriptor.
+
+    Parameters
+    ----------
+    place : Place
+        Of a release that was validated.
+    form : str
+        One of `COPIES`, which the release lacks.
+    standing, signer
+        As for `add_entries`.
+
+    Raises
+    ------
+    ParameterError
+        The form cannot hold the data, another's file is in the place, or the release is signed, and nobody signs
+        it anew.
+    EngineError
+        It cannot be written.
+    GuaranteeError
+        What was written is not what the data hold.
+    """
+    _refuse_unsigned(place, signer)
+    name = place.name(COPIES[form])
+    with closing(PrivateFolder()) as private:
+        made, data = private.path / name, place.file(DATA)
+        write_copy(data, made)
+        refuse_different(made, data)
+        _put(place, {form: (name, made)}, standing, signer)
+
+
+def _refuse_unsigned(place: Place, signer: Signer | None) -> None:
+    """Refuse to add a file to a release that is signed, unless it is signed anew."""
+    if signer is None and place.file(SIGNATURE).exists():
+        raise ParameterError(
+            f"{str(place.file(SIGNATURE))!r} is over all files, and new ones would not be among them",
+            f"{option('sign', 'KEY')} signs them anew",
+        )
+
+
+def _put(
+    place: Place,
+    added: Mapping[str, tuple[str, bytes | Path]],
+    standing: Mapping[str, str],
+    signer: Signer | None,
+) -> None:
+    """Put files beside a release by their role, with a descriptor that names them and a signature over all."""
+    descriptor = read_descriptor(place)
+    staging = Staging(place.folder, place.stem)
+    try:
+        for name, content in added.values():
+            if isinstance(content, Path):
+                shutil.copyfile(content, staging.folder / name)
+            else:
+                (staging.folder / name).write_bytes(content)
+        hashes = digests_of({name: staging.folder / name for name, _ in added.values()})
+        document = with_resources(
+            descriptor,
+            {role: (name, hashes[name], (staging.folder / name).stat().st_size) for role, (name, _) in added.items()},
+        )
+        names = [name for name, _ in added.values()]
+        changed = [*([place.name(DESCRIPTOR)]), *names]
+        (staging.folder / place.name(DESCRIPTOR)).write_bytes(to_json(document))
+        if signer is not None:
+            new = {**hashes, place.name(DESCRIPTOR): sha256(staging.folder / place.name(DESCRIPTOR))}
+            (staging.folder / place.name(SIGNATURE)).write_bytes(signer.sign({**standing, **new}))
+            changed.append(place.name(SIGNATURE))
+        staging.commit(changed, guarded=place.guarded())
+    except OSError as error:
+        raise EngineError(f"cannot write to {str(place.folder)!r}: {reason_of(error)}") from None
+    finally:
+        staging.discard()
+
+
+LOG = logging.getLogger("anonkit")
+OWNER_LOG = logging.getLogger("anonkit.owner")
+for logger in (LOG, OWNER_LOG):
+    logger.addHandler(logging.NullHandler())
+OWNER_LOG.propagate = False
+
+
+@dataclass
+class StepLog:
+    """The log of one release; every line is of level INFO and begins with what is done."""
+
+    what: str
+    shown: Progress
+    """Called with every step too."""
+    _last: str = field(default="", init=False)
+
+    def progress(self, step: str, share: float) -> None:
+        """Take the place of `shown`, and log each step when it begins."""
+        if step != self._last:
+            self._last = step
+            self._say(step)
+        self.shown(step, share)
+
+    def made(self, release: Release) -> None:
+        """Log a release that was made, with the notes that everybody can read in it."""
+        if release.is_dry_run:
+            self._say("dry run, nothing was written")
+            return
+        done = "reused" if release.reused else "made"
+        self._say(f"{done} in memory" if release.place is None else f"{done} {release.place.shown(DATA)}")
+        for note in release.report["notes"]:
+            self._say(f"note: {note}")
+        for note in (*release.owner.get("reading_notes", ()), *release.owner.get("ledger", {}).get("notes", ())):
+            OWNER_LOG.info("%s: note: %s", self.what, note)
+
+    def ended(self, how: str) -> None:
+        """Log that there is no release."""
+        self._say(how)
+
+    def _say(self, text: str) -> None:
+        LOG.info("%s: %s", self.what, text)
+
+
+@contextmanager
+def step_log(what: str, shown: Progress) -> Iterator[StepLog]:
+    """Yield the log of a release; an error is logged by its word alone, since whoever catches it has its message.
+
+    Parameters
+    ----------
+    what : str
+        What is done, such as "release by mondrian".
+    shown : callable
+        Called with every step and the share done.
+    """
+    log = StepLog(what=what, shown=shown)
+    try:
+        yield log
+    except AnonkitError as error:
+        log.ended(f"refused ({error.code})")
+        raise
+    except BaseException as error:
+        log.ended(f"failed ({type(error).__name__})")
+        raise
+
+
+def release_steps(method: Method) -> tuple[str, ...]:
+    """Return the names of the steps of a release in their order, empty for a method that does not name its own.
+
+    Large tables and populations take a step more, which comes as it comes.
+    """
+    own: tuple[str, ...] = getattr(method, "progress_steps", ())
+    return ("reading", *own, "checking") if own else ()
+
 
 _HINT = f"put its files back as they were released, or {option('force', True)} makes a new release, which spends budget"
 

@@ -16,13 +16,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anonkit.bundle.private_files import PrivateFolder
-from anonkit.checks.against_population import OF_WEIGHTS, SIMPLE_SAMPLE, AgainstPopulation
+from anonkit.checks.sample_estimates import OF_WEIGHTS, SIMPLE_SAMPLE, AgainstPopulation
 from anonkit.documents import ReportPart
 from anonkit.engines.engine_choice import EngineChoice, Local
 from anonkit.engines.snapshots.addresses import ReadAs, source_at
 from anonkit.errors import PolicyError, SourceError
-from anonkit.estimators.population.individual_risk import household_risk, individual_risk
-from anonkit.estimators.population.log_linear_risk import all_pairs, main_effects, sample_unique_risk
+from anonkit.estimators.population.log_linear_risk import (
+    all_pairs,
+    household_risk,
+    individual_risk,
+    main_effects,
+    sample_unique_risk,
+)
 from anonkit.estimators.population.matched_classes import matched_classes
 from anonkit.estimators.population.minimal_uniques import (
     LARGEST_SET,
@@ -45,8 +50,8 @@ from anonkit.k_anonymity.recoded_rows import count_usable_rows
 from anonkit.methods import make_method
 from anonkit.pipeline.coarsening_effects import Coarsening, CodedQuasiIdentifiers, coarsenings, levels_of
 from anonkit.pipeline.declared_source import DeclaredSource, declared_source
-from anonkit.pipeline.population_file import refuse_other_kind, settled_population
-from anonkit.pipeline.release_request import ReleaseRequest
+from anonkit.pipeline.population_measures import refuse_other_kind, settled_population
+from anonkit.pipeline.request_form import ReleaseRequest
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Engine, Progress, Source, no_progress
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from anonkit.errors import GuaranteeError, option
 from anonkit.k_anonymity.privacy_model import AnonymityModel
-from anonkit.policy.key_combinations import KeyCombination
+from anonkit.policy.publication import KeyCombination
 from anonkit.protocols import COUNT, Draft, Engine
 
 _NOTE = "The search looked for groups of {k} rows, so that every key of the policy holds."

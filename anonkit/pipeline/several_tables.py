@@ -14,12 +14,12 @@ from typing import Any
 
 from anonkit.engines.snapshots.addresses import STANDARD_INPUT, ReadAs, source_at
 from anonkit.errors import ParameterError, PolicyError, did_you_mean
-from anonkit.pipeline.release_request import ReleaseRequest
+from anonkit.pipeline.request_form import ReleaseRequest
 from anonkit.pipeline.simulated_source import SimulatedSource
 from anonkit.policy.column_declarations import Column, ColumnType, Role
 from anonkit.policy.declaration import Policy
-from anonkit.policy.rows_per_person import SURROGATE, PersonRows
-from anonkit.policy.toml_values import expect, member, optional_text, refuse_unknown, texts
+from anonkit.policy.person_candidates import SURROGATE, PersonRows
+from anonkit.policy.side_files import expect, member, optional_text, refuse_unknown, texts
 
 COVERED = ("mondrian", "rfka", "dp-nb", "dp-forest", "dp-marginals", "dp-tables")
 """Methods that release several tables."""

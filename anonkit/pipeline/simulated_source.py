@@ -19,7 +19,7 @@ from anonkit.datasets import (
 from anonkit.errors import PolicyError
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy
-from anonkit.policy.toml_values import expect, refuse_unknown
+from anonkit.policy.side_files import expect, refuse_unknown
 
 _UNNAMED = ("rows", "seed")
 _NAMED = ("table", "people", "seed")

@@ -1,37 +1,185 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dossier of a stored release: its files are read, its source is opened again, and no noise is drawn."""
+"""The dossier of a stored release: its files are read, its source is opened again, and no noise is drawn.
+
+Distinct values of the quasi-identifiers in a released table, for the report and to drop columns of one value.
+
+A recoding can make labels that no row shows, because their rows were left out. The report's values are counted in
+the table. A column in which every row shows the same has no information; it is dropped, and the report states so.
+
+Centroids of a release as its rows show them: combinations that no row shows are not published.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
 from anonkit.bundle.bound_columns import labelled_rows
-from anonkit.bundle.release_hashes import refuse_changed
-from anonkit.bundle.release_names import DATA, PARAMS, REPORT
-from anonkit.bundle.stored_release import Release
+from anonkit.bundle.release_place import DATA, PARAMS, REPORT
+from anonkit.bundle.stored_release import Release, refuse_changed
+from anonkit.checks.centroid_cells import shown_combinations
+from anonkit.checks.table_scans import combined
 from anonkit.engines.engine_choice import Local
 from anonkit.engines.reading.settled_tables import settled
 from anonkit.engines.snapshots.dispatch import snapshot
-from anonkit.errors import ParameterError, SourceError, option
-from anonkit.k_anonymity.recoded_sample import as_published, released_names
+from anonkit.errors import GuaranteeError, ParameterError, SourceError, option
+from anonkit.k_anonymity.numbers_in_groups import scale_of
+from anonkit.k_anonymity.recoded_rows import as_published, released_names
 from anonkit.k_anonymity.stored_recoding import Recoded
-from anonkit.ledger.source_rows import SourceRows
+from anonkit.ledger.intersection_check import SourceRows
 from anonkit.pipeline.dossier import COMPARED_ROWS, Dossier, Released, make_dossier
 from anonkit.pipeline.output_measures import ReleasedRows, SourceCounts, owner_measures
-from anonkit.pipeline.release_output import refuse_within_release
-from anonkit.pipeline.released_values import ONE_VALUE
+from anonkit.pipeline.release_space import refuse_within_release
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
-from anonkit.policy.encodings import encoding_named
+from anonkit.policy.side_files import encoding_named
 from anonkit.promises.promise_kinds import read_promise
-from anonkit.protocols import Engine, Progress, no_progress
+from anonkit.protocols import Draft, Engine, Progress, no_progress
 from anonkit.randomness import Randomness
 from anonkit.redaction import source_names
+from anonkit.report.blocks import ReportColumn
+
+KEY = "centroids"
+
+
+def shown_centroids(recoding: Mapping[str, Any], spool: Path) -> Mapping[str, Any]:
+    """Return a recoding with those centroids alone that rows of a table show, each once, in its columns.
+
+    Where rows show the nearest centroid, all stay: without one a row would be nearest to another.
+
+    Parameters
+    ----------
+    recoding : mapping
+        In its form in `params.json`.
+    spool : Path
+        The private Parquet file, or folder, of the rows.
+    """
+    if KEY not in recoding:
+        return recoding
+    centroids = recoding[KEY]
+    names = [column["name"] for column in recoding["columns"]]
+    means = [column["name"] for column in recoding["columns"] if column["kind"] == "means"]
+    if not means:
+        return {key: value for key, value in recoding.items() if key != KEY}
+    lines = list(zip(*(centroids["columns"][name] for name in names), strict=True))
+    shown = set(lines) if centroids["rows"] == "nearest" else shown_combinations(spool, names, means)
+    missing = {name: set(centroids.get("missing", {}).get(name, ())) for name in means}
+    flags = list(zip(*([at in missing[name] for at in range(len(lines))] for name in means), strict=True))
+    kept = [at for at, line in enumerate(lines) if line in shown]
+    kept = list({(lines[at], flags[at]): at for at in reversed(kept)}.values())[::-1]
+    lost = {name: [new for new, old in enumerate(kept) if old in missing[name]] for name in means}
+    lost = {name: places for name, places in lost.items() if places}
+    columns = {name: [centroids["columns"][name][at] for at in kept] for name in names}
+    grouped = centroids["rows"] == "grouped"
+    left = {
+        **{key: value for key, value in centroids.items() if key != "missing"},
+        "scale": {name: list(scale_of(columns[name])) if grouped else centroids["scale"][name] for name in means},
+        "columns": columns,
+        **({"missing": lost} if lost else {}),
+    }
+    return {**recoding, KEY: left}
+
+
+ONE_VALUE = "every released row shows the same value"
+"""Why the report states that a column was dropped."""
+_HOW_RELEASED: tuple[Literal["detail", "released_values", "values"], ...] = ("detail", "released_values", "values")
+"""Keys of a column's entry that say how it was released."""
+_COUNTED_AT_ONCE = 64
+"""Columns whose values one query counts: DuckDB holds 5 MB for each, however few its values are, and may have 1 GB."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Settled:
+    """A draft as its written table is described, and the columns that leave it."""
+
+    draft: Draft
+    constant: tuple[str, ...]
+    """Quasi-identifiers that have one value in the table."""
+    schema: pa.Schema
+    """Columns of the table without these."""
+
+
+def as_written(draft: Draft, spool: Path, policy: Policy) -> Settled:
+    """Count the values of the released quasi-identifiers, and leave out those that have one.
+
+    A batch keeps the columns of the earlier release: whoever reads both expects the same table.
+
+    Parameters
+    ----------
+    spool : Path
+        The private Parquet file, or folder, of the draft's rows.
+
+    Raises
+    ------
+    GuaranteeError
+        No column is left to be released.
+    """
+    params: Mapping[str, Any] = draft.params
+    recoded = set(released_names(params["recoding"]))
+    names = [name for name in draft.data.schema.names if name in recoded]
+    listed = [column["name"] for column in draft.columns if "values" in column and column["name"] in names]
+    counts, values = _counted(spool, names, listed)
+    constant = tuple(name for name in names if counts[name] == 1 and name not in draft.shown_before)
+    left = [name for name in draft.data.schema.names if name not in constant]
+    keys = {policy.unit, *(candidate.key for candidate in policy.candidates)}
+    if not any(name not in keys for name in left):
+        raise GuaranteeError(
+            "no column can be released: every quasi-identifier would show one value, and there is nothing else",
+            "allow more suppression, or ask for a smaller k",
+        )
+    columns = [_entry(column, counts, values, constant) for column in draft.columns]
+    params = {**params, "recoding": shown_centroids(_without(params["recoding"], constant), spool)}
+    schema = pa.schema([draft.data.schema.field(name) for name in left])
+    return Settled(draft=replace(draft, columns=columns, params=params), constant=constant, schema=schema)
+
+
+def _counted(
+    spool: Path, names: Sequence[str], listed: Sequence[str]
+) -> tuple[dict[str, int], dict[str, set[str | None]]]:
+    """Count the distinct values of some columns, missing among them, and list those of some."""
+    with combined(spool, names) as lines:
+        connection, source = lines.connection, lines.source
+        cells = {name: lines.column(name) for name in names}
+        parts = [f"count(DISTINCT {own}) + (count({own}) < count(*))::BIGINT" for own in cells.values()]
+        counts: list[int] = []
+        for first in range(0, len(parts), _COUNTED_AT_ONCE):
+            some = ", ".join(parts[first : first + _COUNTED_AT_ONCE])
+            counts += connection.execute(f"SELECT {some} FROM {source}").fetchall()[0]
+        values = {
+            name: {row[0] for row in connection.execute(f"SELECT DISTINCT {cells[name]} FROM {source}").fetchall()}
+            for name in listed
+        }
+    return dict(zip(names, map(int, counts), strict=True)), values
+
+
+def _entry(
+    entry: ReportColumn, counts: Mapping[str, int], values: Mapping[str, set[str | None]], constant: Sequence[str]
+) -> ReportColumn:
+    """Return the entry of a column in the report."""
+    name = entry["name"]
+    if name in constant:
+        dropped: ReportColumn = {**entry, "action": "dropped", "reason": ONE_VALUE}
+        for key in _HOW_RELEASED:
+            dropped.pop(key, None)
+        return dropped
+    if name not in counts:
+        return entry
+    out: ReportColumn = {**entry, "released_values": counts[name]}
+    if name in values:
+        out["values"] = [value for value in entry["values"] if value in values[name]]
+    return out
+
+
+def _without(recoding: Mapping[str, Any], constant: Sequence[str]) -> Mapping[str, Any]:
+    """Return a recoding column by column without some; the splits of a local one need all their axes."""
+    if recoding["kind"] != "global":
+        return recoding
+    return {**recoding, "columns": [column for column in recoding["columns"] if column["name"] not in constant]}
+
 
 DOSSIER_STEPS = (
     "comparing files with their hashes",

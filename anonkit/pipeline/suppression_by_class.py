@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonkit.k_anonymity.recoded_sample import is_categorical
+from anonkit.k_anonymity.recoded_rows import is_categorical
 from anonkit.k_anonymity.violating_classes import WithValue
 from anonkit.policy.target_task import as_numbers
 from anonkit.protocols import COUNT, Engine, Source

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from anonkit.errors import PolicyError
 from anonkit.policy.declaration import Policy
-from anonkit.policy.rows_per_person import SURROGATE
+from anonkit.policy.person_candidates import SURROGATE
 from anonkit.protocols import Draft, Engine, Source
 from anonkit.randomness import Randomness
 from anonkit.report.blocks import JsonObject

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonkit.policy.declaration import Policy
-from anonkit.policy.truth_values import with_truth_values
+from anonkit.policy.public_domains import with_truth_values
 
 
 def with_whole_types(policy: Policy, schema: pa.Schema, source: Any) -> Policy:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from anonkit.errors import PolicyError
-from anonkit.policy.toml_values import optional_text
+from anonkit.policy.side_files import optional_text
 
 KEYS = ("ledger", "budget", "budget_delta", "budget_neighbours", "budget_unit", "ledger_required", "remember_people")
 """Top-level keys of a policy that are read here, beside `joint_k`."""

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from anonkit.domains.array_types import BoolArray, IntArray
 from anonkit.domains.calendar_cells import CalendarReader
 from anonkit.domains.calendar_parts import LEVELS, CalendarKind, CalendarParts, first_places, part_numbers
-from anonkit.domains.interval_ends import place
+from anonkit.domains.coded_columns import BoolArray, IntArray
+from anonkit.domains.named_parts import place
 from anonkit.errors import ParameterError, PolicyError
-from anonkit.policy.toml_values import optional_text, texts
+from anonkit.policy.side_files import optional_text, texts
 
 KEYS = ("format", "zone", "levels")
 """Keys of a column that only a column of dates, moments or times may have."""

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from anonkit.domains.array_types import BoolArray, IntArray
 from anonkit.domains.calendar_cells import CalendarReader
 from anonkit.domains.calendar_parts import CalendarKind, CalendarParts
+from anonkit.domains.coded_columns import BoolArray, IntArray
 from anonkit.policy.calendar_columns import MOST_BINS, Calendar
 from anonkit.policy.column_declarations import Column
 

@@ -12,22 +12,21 @@ from pathlib import Path
 from typing import Any
 
 from anonkit.domains.calendar_parts import CalendarKind
-from anonkit.domains.exact_decimals import exact_decimal
+from anonkit.domains.domain_codes import exact_decimal
 from anonkit.domains.named_parts import NamedParts
-from anonkit.domains.whole_values import WholeValues
+from anonkit.domains.rounding_grid import WholeValues
 from anonkit.domains.written_numbers import NumberForm
 from anonkit.errors import ChoiceError, ParameterError, PolicyError, did_you_mean
+from anonkit.policy.answer_design import KEY as REFERENCE_SHARES
 from anonkit.policy.answer_design import KEYS as ANSWER_KEYS
 from anonkit.policy.answer_design import AnswerDesign, design_of
 from anonkit.policy.calendar_columns import KEYS as CALENDAR_KEYS
 from anonkit.policy.calendar_columns import Calendar, PublicBins, declared_calendar
-from anonkit.policy.encodings import UTF8
 from anonkit.policy.generalization_trees import check_tree, declared_tree
 from anonkit.policy.places import KEYS as PLACE_KEYS
 from anonkit.policy.places import GeographicPlace, declared_place
-from anonkit.policy.reference_shares import KEY as REFERENCE_SHARES
+from anonkit.policy.side_files import UTF8, expect, member, numbers, optional_text, refuse_unknown, texts
 from anonkit.policy.survey_weights import ShownWeights, check_weights
-from anonkit.policy.toml_values import expect, member, numbers, optional_text, refuse_unknown, texts
 
 
 class Role(StrEnum):

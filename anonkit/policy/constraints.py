@@ -7,13 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from anonkit.domains.exact_decimals import exact_decimal
+from anonkit.domains.domain_codes import exact_decimal
 from anonkit.domains.public_rules import FROM_DATA, FROM_POLICY, Follows, Label, Never, PublicRules
 from anonkit.errors import ParameterError, PolicyError, did_you_mean
 from anonkit.policy.column_declarations import Column, Role
-from anonkit.policy.encodings import UTF8
-from anonkit.policy.side_files import read_side_table
-from anonkit.policy.toml_values import expect, refuse_unknown
+from anonkit.policy.side_files import UTF8, expect, read_side_table, refuse_unknown
 
 MOST_NUMBERS = 10_000
 """Numbers of a column that follows from another, at most."""

@@ -21,16 +21,30 @@ from anonkit.policy.bookkeeping import KEYS as BOOKKEEPING_KEYS
 from anonkit.policy.bookkeeping import Bookkeeping, bookkeeping_of, joint_floor_of
 from anonkit.policy.column_declarations import Column, Missing, Role, column_of, place_of, refuse_place
 from anonkit.policy.constraints import constraints_of
-from anonkit.policy.encodings import POINT, UTF8, declared_decimal, declared_encoding
-from anonkit.policy.key_combinations import KeyCombination, key_combinations_of
-from anonkit.policy.person_candidates import Candidate, joined_name
-from anonkit.policy.publication import Publication, declared_publication, recipients_of
-from anonkit.policy.rows_per_person import PersonRows
-from anonkit.policy.side_files import read_side_toml
+from anonkit.policy.person_candidates import Candidate, PersonRows, joined_name
+from anonkit.policy.publication import (
+    KeyCombination,
+    Publication,
+    declared_publication,
+    key_combinations_of,
+    recipients_of,
+)
+from anonkit.policy.side_files import (
+    POINT,
+    UTF8,
+    declared_decimal,
+    declared_encoding,
+    expect,
+    member,
+    named_lines,
+    optional_text,
+    read_side_toml,
+    refuse_unknown,
+    texts,
+)
 from anonkit.policy.survey_weights import ShownWeights
 from anonkit.policy.target_task import KEYS as TARGET_KEYS
 from anonkit.policy.target_task import Task, declared_task, declares_no_target, named_task, refuse_contradicting
-from anonkit.policy.toml_values import expect, member, named_lines, optional_text, refuse_unknown, texts
 
 
 class TargetUse(StrEnum):
@@ -139,7 +153,7 @@ class Policy:
     """Meaning of missing values where a column declares none; None: a category, which local methods want declared."""
     missing_values: tuple[str, ...] = ("",)
     """Strings that mean missing in every source; the default, the empty one, in CSV and TSV alone."""
-    encoding: str = UTF8  # of CSV, TSV and JSON Lines, one of `anonkit.policy.encodings.ENCODINGS`
+    encoding: str = UTF8  # of CSV, TSV and JSON Lines, one of `anonkit.policy.side_files.ENCODINGS`
     decimal: str = POINT  # between a number and its fraction in CSV and TSV, "." or ","
     declared_by: str | None = None
     """Person or body that declares the domains public; printed in the report."""

@@ -16,13 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.domains.cell_keys import NO_CATEGORY, category_codes, cell_keys, cell_numbers, cell_texts
-from anonkit.domains.domain_codes import refuse_kinds
+from anonkit.domains.domain_codes import NO_CATEGORY, category_codes, cell_keys, cell_numbers, cell_texts, refuse_kinds
 from anonkit.errors import PolicyError
-from anonkit.policy.calendar_settling import CalendarCells
 from anonkit.policy.column_declarations import Column, ColumnType, Missing, Outside, Role
 from anonkit.policy.declaration import Policy
-from anonkit.policy.place_settling import PlaceCells
+from anonkit.policy.settled_columns import CalendarCells, PlaceCells
 from anonkit.policy.survey_weights import RoundWeights, rounding_of
 
 

@@ -8,9 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from anonkit.errors import PolicyError
-from anonkit.policy.encodings import UTF8
-from anonkit.policy.side_files import read_side_table
-from anonkit.policy.toml_values import texts
+from anonkit.policy.side_files import UTF8, read_side_table, texts
 
 _HEADINGS = re.compile(
     r"(level|hierarchy|group)[ _-]?[0-9]*|value|leaf|code|category|((coarser|coarsest) )+group|parent"

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
+from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray
 from anonkit.domains.grid_cells import GridParts, cell_name, code_of_index, resolution_of
 from anonkit.errors import MissingDependencyError, ParameterError, PolicyError
 from anonkit.policy.calendar_columns import PublicBins
-from anonkit.policy.toml_values import numbers, optional_text, texts
+from anonkit.policy.side_files import numbers, optional_text, texts
 
 KEYS = ("latitude", "longitude", "resolutions", "box", "cells")
 

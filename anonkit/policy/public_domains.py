@@ -1,20 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Public domains for differential privacy, as the policy declares them, and the condition of a claim without them."""
+"""Public domains for differential privacy, as the policy declares them, and the condition of a claim without them.
+
+Columns of booleans under noise: false and true are all they can hold, so no categories have to be declared.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.domains.number_bins import NumberBins
-from anonkit.domains.whole_values import WholeValues
+from anonkit.domains.number_bins import TRUTH_VALUES, Categories, Grid, NumberBins
+from anonkit.domains.rounding_grid import WholeValues
 from anonkit.errors import PolicyError, option
 from anonkit.policy.answer_design import AnswerDesign
 from anonkit.policy.calendar_columns import Calendar
-from anonkit.policy.column_declarations import Column, Missing, Outside, Role
+from anonkit.policy.column_declarations import Column, ColumnType, Missing, Outside, Role
 from anonkit.policy.declaration import Policy, without_target
 from anonkit.policy.target_task import Task, task_from_declaration
+
+_ROLES = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET)
+
+
+def with_truth_values(policy: Policy, typed: Collection[str] = ()) -> Policy:
+    """Return the policy with the domain of its columns of booleans.
+
+    Parameters
+    ----------
+    typed : collection of str
+        Columns that are booleans by the type of their source, which is public; where the policy names a type of its
+        own, that type counts.
+
+    Privacy
+    -------
+    Decided by the policy and by types alone; no cell is looked at.
+    """
+    columns = dict(policy.columns)
+    for name, column in policy.columns.items():
+        is_boolean = column.type is ColumnType.BOOLEAN or (column.type is None and name in typed)
+        if is_boolean and column.role in _ROLES and lacks_domain(column):
+            columns[name] = replace(column, categories=TRUTH_VALUES, are_truth_values=True)
+    return replace(policy, columns=columns)
+
+
+def lacks_domain(column: Column) -> bool:
+    """Return True if nothing is declared of the values of a column."""
+    return column.domain_values is None and column.bounds is None and not column.has_bins and column.place is None
+
 
 MOST_CLASSES = 1000
 """Classes of a target at most: what methods hold grows with their number times the values of every attribute."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from anonkit.domains.exact_decimals import exact_decimal
+from anonkit.domains.domain_codes import exact_decimal
 from anonkit.errors import GuaranteeError
 from anonkit.policy.column_declarations import Column, ColumnType, Role
 from anonkit.policy.declaration import Policy

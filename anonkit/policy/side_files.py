@@ -3,6 +3,10 @@
 
 Text is UTF-8, with a byte order mark or without, or UTF-16 with one, else of the encoding that the policy declares.
 Delimited files may use `,`, `;`, a tab or `|`. Cells lose the blanks around them, and letters are composed (NFC).
+
+The form of text files that a policy may declare: their encoding, and the decimal mark of their numbers.
+
+Typed values of a parsed TOML document; an error names the key.
 """
 
 from __future__ import annotations
@@ -11,14 +15,118 @@ import codecs
 import csv
 import io
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from anonkit.domains.exact_decimals import composed_text
-from anonkit.errors import PolicyError
-from anonkit.policy.encodings import UTF8
+from anonkit.domains.domain_codes import composed_text
+from anonkit.errors import PolicyError, did_you_mean
+
+_Member = TypeVar("_Member", bound=StrEnum)
+
+
+def refuse_unknown(where: str, raw: Mapping[str, Any], known: Sequence[str]) -> None:
+    """Refuse keys that a table does not have, with the closest name as a hint."""
+    for key in raw:
+        if key not in known:
+            raise PolicyError(f"{where}: unknown key {key!r}", did_you_mean(key, known))
+
+
+def expect(where: str, key: str, value: Any, kind: type) -> Any:
+    """Return a value of a kind, or refuse it."""
+    if not isinstance(value, kind):
+        raise PolicyError(f"{where}: {key} must be a {'table' if kind is dict else kind.__name__}")
+    return value
+
+
+def optional_text(where: str, key: str, raw: Mapping[str, Any]) -> str | None:
+    """Return a string, None where the key is absent."""
+    value = raw.get(key)
+    if value is not None and not isinstance(value, str):
+        raise PolicyError(f"{where}: {key} must be a text in quotes")
+    return value
+
+
+def texts(where: str, key: str, values: object) -> list[str]:
+    """Return a list of strings, or refuse what is none."""
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise PolicyError(f"{where}: {key} must be a list of texts in quotes", f'{key} = ["01234", "NO"]')
+    return values
+
+
+def numbers(where: str, key: str, values: object) -> list[float]:
+    """Return a list of numbers, or refuse what is none."""
+    if not isinstance(values, list) or not all(
+        isinstance(value, int | float) and not isinstance(value, bool) for value in values
+    ):
+        raise PolicyError(f"{where}: {key} must be a list of numbers")
+    return [float(value) for value in values]
+
+
+def member(kind: type[_Member], where: str, key: str, value: object) -> _Member:
+    """Return a value of an enumeration, or refuse it with the closest one as a hint."""
+    try:
+        return kind(str(value))
+    except ValueError:
+        raise PolicyError(f"{where}: {key} has an unknown value", did_you_mean(str(value), list(kind))) from None
+
+
+def named_lines(where: str, key: str, raw: object) -> tuple[str, ...]:
+    """Return a table of strings as lines `"name" = text`, or refuse what is none."""
+    if not isinstance(raw, dict) or not all(isinstance(text, str) for text in raw.values()):
+        raise PolicyError(f"{where}: {key} must be a table of texts in quotes", f'[{key}] stay = "mean(days) by ward"')
+    return tuple('"' + name.replace('"', '""') + f'" = {text}' for name, text in raw.items())
+
+
+UTF8 = "utf-8"
+POINT, COMMA = ".", ","
+ENCODINGS = (
+    *(UTF8, "utf-16", "utf-16-le", "utf-16-be", "cp1252", "latin-1", "iso-8859-2", "iso-8859-15", "cp1250", "cp1251"),
+    *("cp437", "cp850", "mac-roman", "koi8-r", "gb18030", "big5", "shift_jis", "euc-jp", "euc-kr"),
+)
+"""Names of encodings that are taken, each also under its other names (`windows-1252`, `latin1`)."""
+
+_NAMES = {codecs.lookup(name).name: name for name in ENCODINGS}
+
+
+def encoding_named(name: str) -> str:
+    """Return the name that anonkit uses for an encoding.
+
+    Raises
+    ------
+    PolicyError
+        There is none of this name in the list.
+    """
+    try:
+        return _NAMES[codecs.lookup(name).name]
+    except (LookupError, ValueError):  # ValueError: a zero byte in the name
+        raise PolicyError(f"encoding {name!r} is not known", f"one of {', '.join(ENCODINGS)}") from None
+
+
+def declared_encoding(raw: Mapping[str, Any]) -> str:
+    """Return the encoding that the parsed TOML document of a policy declares, UTF-8 by default."""
+    return encoding_named(optional_text("policy", "encoding", raw) or UTF8)
+
+
+def decimal_named(mark: str) -> str:
+    """Return the mark between a number and its fraction.
+
+    Raises
+    ------
+    PolicyError
+        It is neither a point nor a comma.
+    """
+    if mark not in (POINT, COMMA):
+        raise PolicyError(f"decimal {mark!r} is not known", 'decimal = "," or decimal = "."')
+    return mark
+
+
+def declared_decimal(raw: Mapping[str, Any]) -> str:
+    """Return the decimal mark that the parsed TOML document of a policy declares, a point by default."""
+    return decimal_named(optional_text("policy", "decimal", raw) or POINT)
+
 
 Rows = Sequence[Sequence[str]]
 """Cells of each line."""

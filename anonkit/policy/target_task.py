@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonkit.domains.array_types import FloatArray
-from anonkit.domains.exact_decimals import exact_decimal
+from anonkit.domains.coded_columns import FloatArray
+from anonkit.domains.domain_codes import exact_decimal
 from anonkit.errors import PolicyError, did_you_mean, option
-from anonkit.policy.toml_values import member
+from anonkit.policy.side_files import member
 
 if TYPE_CHECKING:
     from anonkit.policy.column_declarations import Column

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
-from anonkit.promises.cautious_figures import exact_percent, exact_words
 from anonkit.promises.guarantee import CHECKED, Check, PrivacyLoss, guarantee_block
 from anonkit.promises.no_values import FOLDING
+from anonkit.promises.noise_promises import exact_percent, exact_words
 
 ONE_ROW, ALL_ROWS = "one", "all"
 """Knowledge of an attacker of a person who has several rows: one of them, or all."""

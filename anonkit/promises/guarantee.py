@@ -14,21 +14,88 @@ Three things cannot be in the value, since they work on files, where a promise i
 - the schema of the report's block (`anonkit/report/schemas`).
 
 Each is a table with one line per kind.
+
+The neighbour relation of a promise, the meaning of a delta among its rows or people, and the words for both.
+
+One record comes or goes (`ADD_OR_REMOVE`), or has other values (`REPLACE`); a record is a row, or all rows of a person.
+
+The absence of a promise, stated plainly: the value for methods without a proof of privacy.
+
+Some published methods have no bound, such as geometric perturbation with random multipliers, or a stop rule that looks
+at exact counts. anonkit offers them for comparison, and writes over everything they make that nothing is promised.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from anonkit.documents import ReportPart
 from anonkit.errors import ParameterError
-from anonkit.promises.neighbouring_tables import Neighbours
 
 if TYPE_CHECKING:
     from anonkit.promises.anonymous_classes import KAnonymity
+
+
+ADD_OR_REMOVE = "add or remove one record"
+REPLACE = "replace one record"
+MOST_SHOWN = 0.01
+"""Rows or people whom the worst release within an (epsilon, delta) promise shows on average, at most: delta times all
+of them. More is not far below one in them."""
+CHANGES = {ADD_OR_REMOVE: "added or removed", REPLACE: "replaced"}
+"""Difference of a record between neighbours, in words."""
+_HAIR = 1 + 1e-12
+"""Error bound of floating-point numbers of a delta."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Neighbours:
+    """Two tables that a promise compares: what differs between them."""
+
+    adjacency: str
+    """`ADD_OR_REMOVE` or `REPLACE`."""
+    unit: str | None = None
+    """Column whose values are the people, all rows of one of whom differ; None: one row does."""
+
+    @property
+    def changed(self) -> str:
+        """The difference of neighbours, as in `D with one record added or removed`."""
+        unit = "one record" if self.unit is None else f"all records of one value of {self.unit!r}"
+        return f"{unit} {CHANGES[self.adjacency]}"
+
+    @property
+    def in_short(self) -> str:
+        """The difference of neighbours, in short: `one row added or removed`, `one value of 'patient' replaced`."""
+        whose = "one row" if self.unit is None else f"one value of {self.unit!r}"
+        return f"{whose} {CHANGES[self.adjacency]}"
+
+    @property
+    def counted(self) -> str:
+        """The number that delta is compared with: `rows`, or `people`."""
+        return "rows" if self.unit is None else "people"
+
+
+def changed_rows(rows_per_unit: int, adjacency: str) -> int:
+    """Return most rows that come or go between neighbours: a replaced row goes, and another comes."""
+    return rows_per_unit * (2 if adjacency == REPLACE else 1)
+
+
+def is_far_below(delta: float, protected: int) -> bool:
+    """Return True if a delta is far below one in so many rows or people."""
+    return delta * protected <= MOST_SHOWN * _HAIR
+
+
+def most_protected(delta: float) -> int:
+    """Return the most rows or people in whom a delta above 0 is far below one."""
+    return math.floor(MOST_SHOWN * _HAIR / delta)
+
+
+def fewest_protected(rows: int, rows_per_unit: int) -> int:
+    """Return the least number of rows or people, of whom so many rows were used."""
+    return -(-rows // max(rows_per_unit, 1))  # a report of others may say 0
+
 
 CHECKED = "checked on output"
 BY_CONSTRUCTION = "by construction"
@@ -179,3 +246,62 @@ def conditional_words(domains: Sequence[str], identifiers: Sequence[str]) -> str
         return ""
     which = "they are" if domains else "that is"
     return f"CONDITIONAL: {', '.join(conditions)}, and what follows holds only if {which} public knowledge. "
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoGuarantee:
+    """No formal protection: the release states so, and why."""
+
+    kind: ClassVar[str] = "none"
+    cell_by_cell: ClassVar[bool] = True
+    redraw_costs: ClassVar[bool] = True
+    shows_rows: ClassVar[bool] = True
+
+    reason: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    assumptions: tuple[str, ...] = ()
+    conditional: tuple[str, ...] = ()
+    """Columns whose domain was read from the table."""
+
+    def loss(self) -> PrivacyLoss:
+        """Return an infinite loss: whoever set a budget for a dataset meant to bound it."""
+        return PrivacyLoss(epsilon=math.inf, neighbours=Neighbours(adjacency=REPLACE))
+
+    @property
+    def counted_classes(self) -> None:
+        """Nothing is promised that could be counted."""
+        return None
+
+    def statement(self) -> str:
+        """Return that nothing is promised."""
+        return f"This release carries no formal privacy guarantee. {self.reason}"
+
+    def formal(self) -> str:
+        """Return that nothing is promised."""
+        return "No formal guarantee."
+
+    def not_protected(self) -> tuple[str, ...]:
+        """Return the disclosures that are possible: all."""
+        return ("Everything: treat the release like the source table.",)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the guarantee block of the report."""
+        return guarantee_block(
+            self,
+            parameters={**self.parameters, "reason": self.reason, "domains_from_data": list(self.conditional)},
+            unit=None,
+            adjacency=None,
+            assumptions=self.assumptions,
+            basis=BY_CONSTRUCTION,
+        )
+
+    @classmethod
+    def from_dict(cls, block: Mapping[str, Any]) -> NoGuarantee:
+        """Read the statement back from the guarantee block of a report."""
+        parameters = dict(block["parameters"])
+        return cls(
+            reason=str(parameters.pop("reason")),
+            conditional=tuple(parameters.pop("domains_from_data")),
+            parameters=parameters,
+            assumptions=tuple(block["assumptions"]),
+        )

@@ -3,8 +3,8 @@
 
 A class in which nine people are marked `unknown` and one is ill has one value, not two; `{hiv, HIV, "hiv "}` is one
 value. The values that l, t, alpha and the cap on confidence count are therefore defined here, once, for whoever
-promises and whoever checks: each folds by code of its own (`anonkit.domains.folded_values`,
-`anonkit.checks.read_values`).
+promises and whoever checks: each folds by code of its own (`anonkit.domains.coded_columns`,
+`anonkit.checks.counted_as`).
 
 The list is short on purpose: a text that is a value in many tables, such as `DK` or `refused`, is not in it, since what
 counts as no value is not protected. A text of the list that is a value in one table is declared among its categories.

@@ -12,12 +12,9 @@ from typing import Any, TypeVar
 
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.anonymous_classes import KAnonymity
-from anonkit.promises.anonymous_dp import AnonymousDP
-from anonkit.promises.approximate_dp import ApproximateDP
-from anonkit.promises.guarantee import Guarantee
-from anonkit.promises.no_guarantee import NoGuarantee
-from anonkit.promises.pure_central_dp import CentralDP
-from anonkit.promises.pure_local_dp import LocalDP
+from anonkit.promises.approximate_dp import AnonymousDP, ApproximateDP
+from anonkit.promises.guarantee import Guarantee, NoGuarantee
+from anonkit.promises.noise_promises import CentralDP, LocalDP
 
 KINDS: Mapping[str, type[Guarantee]] = {
     promise.kind: promise for promise in (KAnonymity, LocalDP, CentralDP, ApproximateDP, AnonymousDP, NoGuarantee)

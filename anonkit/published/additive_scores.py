@@ -23,7 +23,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.domains.array_types import FloatArray, IntArray
+from anonkit.domains.coded_columns import FloatArray, IntArray
 from anonkit.errors import ReleaseFormatError, refusing_damage
 from anonkit.published.tree_model import PublishedForest
 

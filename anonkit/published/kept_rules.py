@@ -15,8 +15,8 @@ from typing import Protocol
 
 import numpy as np
 
-from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
-from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray
+from anonkit.domains.number_bins import Categories, Grid
 from anonkit.domains.public_rules import PublicRules, met_together, possible_row
 from anonkit.errors import ParameterError
 

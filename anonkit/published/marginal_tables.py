@@ -3,23 +3,74 @@
 
 All cells have noise of one law: discrete Laplace, or discrete Gaussian where a delta was spent. Every row is in one
 cell of each table, so all tables speak of the same rows.
+
+Published noisy table of three columns with the target: class by cell, in few public cells of each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from anonkit.documents import ParamsPart
-from anonkit.domains.array_types import IntArray
-from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.domains.number_bins import classes_from_params, classes_to_params, shown_classes
+from anonkit.domains.coded_columns import IntArray
+from anonkit.domains.number_bins import Categories, Grid, classes_from_params, classes_to_params, shown_classes
 from anonkit.errors import ParameterError
 from anonkit.published.noisy_tables import LAPLACE, noise_variance
 from anonkit.published.tree_attributes import Attribute, Split
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TripleTable(ParamsPart, keys=("groups", "rate", "counts")):
+    """Noisy counts of class by cell of three columns."""
+
+    names: tuple[str, ...]
+    groups: tuple[IntArray, ...]
+    """For each of the three columns the group of each value, shape (values,)."""
+    counts: IntArray
+    """Shape (classes, cells): groups of the first by groups of the second by groups of the third."""
+    rate: int
+    """Of the noise, in units of 2**-52."""
+    law: str = LAPLACE
+    """Of the noise."""
+
+    @property
+    def variance(self) -> float:
+        """Variance of the noise of one cell."""
+        return noise_variance(self.rate, self.law)
+
+
+def groups_of_values(values: int, *, has_missing: bool, most: int) -> IntArray:
+    """Return the group of each value of a column: neighbours together, in at most so many groups of about one size.
+
+    Parameters
+    ----------
+    values : int
+        Values of the column, without missing.
+    has_missing : bool
+        Whether missing is one more: it is in the last group.
+    most : int
+    """
+    number = min(values, most)
+    groups = np.arange(values) * number // values
+    return np.append(groups, number - 1) if has_missing else groups
+
+
+def cells_of(groups: Sequence[IntArray], codes: Sequence[IntArray]) -> IntArray:
+    """Return the cell of each row in the table of some columns.
+
+    Parameters
+    ----------
+    groups : sequence of int array, shape (values,)
+    codes : sequence of int array, shape (n_rows,)
+    """
+    cells = np.zeros(len(codes[0]), dtype=np.int64)
+    for group, own in zip(groups, codes, strict=True):
+        cells = cells * (int(group.max()) + 1) + group[own]
+    return cells
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,12 +4,18 @@
 Every row is counted in each table once, and all cells have noise of one law: discrete Laplace, or discrete Gaussian
 where a delta was spent (a format of its own, so that no reader takes the one for the other). What is computed from the
 noisy counts afterwards (class sizes, shares, rows) costs no privacy.
+
+The rule by which missing cells of a column count: only where their noisy count exceeds its noise.
+
+Missing is one more value of every column, and noise alone would make some in columns where nothing is missing. So it
+is counted as none where its noisy count is not above a few standard deviations of its own noise. Post-processing of
+noisy counts, at no privacy loss.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,12 +24,35 @@ from typing import Any, Self
 import numpy as np
 
 from anonkit.documents import ParamsPart
-from anonkit.domains.array_types import FloatArray, IntArray
-from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.domains.number_bins import classes_from_params, classes_to_params
+from anonkit.domains.coded_columns import FloatArray, IntArray
+from anonkit.domains.number_bins import Categories, Grid, classes_from_params, classes_to_params
 from anonkit.errors import ParameterError, ReleaseFormatError, refusing_damage
 from anonkit.published.exact_losses import RATE_BITS
-from anonkit.published.faint_missing import KEY
+
+MISSING_ABOVE = 3.0
+"""Standard deviations of its noise that the count of missing must be above."""
+KEY = "missing_above"
+"""Key of the params with their number; releases of earlier versions, which count all of it, lack it."""
+
+
+def is_faint(tables: Sequence[tuple[IntArray, float]], above: float) -> bool:
+    """Return True if missing is counted as none.
+
+    Parameters
+    ----------
+    tables : sequence of (int array, float)
+        For each table that counts the rows in which the column is missing, its counts of them (of any shape: in each
+        class, or region and class; empty where none were counted), and the variance of the noise of one.
+    above : float
+        Standard deviations of the noise of the mean of their sums, weighted by precision, that it must be above; 0:
+        they count as they are.
+    """
+    if not above:
+        return False
+    told = [(float(counts.sum()), variance * counts.size) for counts, variance in tables if counts.size]
+    precision = sum(1 / noise for _, noise in told)
+    return sum(rows / noise for rows, noise in told) <= above * math.sqrt(precision)
+
 
 FORMATS = ("anonkit-noisy-tables-1", "anonkit-noisy-tables-2")
 """Of tables with discrete Laplace noise and with discrete Gaussian noise."""

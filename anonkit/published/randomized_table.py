@@ -43,13 +43,11 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from anonkit.documents import ParamsPart
-from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.domains.number_bins import NumberBins, classes_from_params, shown_classes
+from anonkit.domains.number_bins import Categories, Grid, NumberBins, classes_from_params, shown_classes
 from anonkit.errors import ParameterError, ReleaseFormatError, did_you_mean, refusing_damage
 from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse
-from anonkit.published.channels.response_channel import Channel, TruthOrBlind
-from anonkit.published.channels.response_matrix import ResponseMatrix
+from anonkit.published.channels.response_channel import Channel, ResponseMatrix, TruthOrBlind
 from anonkit.published.channels.set_response import SetResponse
 from anonkit.published.channels.transformed_response import TransformedResponse
 from anonkit.published.exact_losses import privacy_loss

@@ -44,9 +44,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.domains.array_types import IntArray
-from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.domains.number_bins import classes_from_params, classes_to_params
+from anonkit.domains.coded_columns import IntArray
+from anonkit.domains.number_bins import Categories, Grid, classes_from_params, classes_to_params
 from anonkit.errors import ParameterError, ReleaseFormatError, refusing_damage
 from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
 

@@ -4,21 +4,171 @@
 Each candidate is judged by how far a receiver's distribution function of the number would be from the true one, for
 a bell in the middle of the bounds: the variance an efficient estimate would have, and the error of cells that are too
 wide.
+
+The mechanism of a category: one value kept or blind, or a set of values, chosen without reading data.
+
+Both are judged by the noise of an estimated share, which follows from ε and the numbers of classes and values. A set of
+m pairs of class and value is judged by its frequencies over classes and values: noise is the mean of what it takes to
+undo them, least where all are equally strong. The sets tried are the same for everybody: what is searched has no
+random part and no part in the data.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
 
-from anonkit.domains.array_types import FloatArray
+from anonkit.domains.coded_columns import BoolArray, FloatArray
 from anonkit.published.channels.band_response import LARGEST_BAND_EPSILON, BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.response_channel import TruthOrBlind
-from anonkit.randomized_response.answer_sets import best_category_response
+from anonkit.published.channels.set_response import MOST_PAIRS, SetResponse
+
+_WORTH = 0.9
+"""Share of the noise of randomized response from which on a set is worth it: a single value is easier to read."""
+_SIZES = (1.0, 0.8, 1.2)
+"""Sizes of sets that are tried, as parts of the best one if all frequencies were equally strong."""
+_STARTS = 4
+_MANY = 256
+"""Pairs beyond which one size and one start have to do: what is found differs little then, and takes longer."""
+_STEPS = 60
+_SIDES = 4
+"""Members and others that are tried against each other in a step of the search."""
+_DIGITS = 9
+"""Noise is compared after rounding: the last bits of a transform differ between machines, the set must not."""
+
+
+def best_category_response(epsilon: float, *, segments: int, values: int) -> TruthOrBlind:
+    """Return the mechanism with the least noise at this privacy loss.
+
+    Parameters
+    ----------
+    epsilon : float
+        Target privacy loss of one answer, in (0, 40].
+    segments : int
+        Number of classes hidden in the same answer; 1 when the class is not part of it.
+    values : int
+        Number of values, missing included.
+    """
+    pairs = segments * values
+    single = RandomizedResponse.from_epsilon(pairs, epsilon)
+    if not 4 <= pairs <= MOST_PAIRS:
+        return single
+    wanted = _WORTH * _undoing(epsilon, pairs, 1)
+    found, members = min(_candidate_sets(epsilon, segments, values, wanted), default=(math.inf, ()))
+    if found > wanted:
+        return single
+    return SetResponse.from_epsilon(epsilon, members, segments=segments, values=values)
+
+
+def _candidate_sets(epsilon: float, segments: int, values: int, wanted: float) -> list[tuple[float, tuple[int, ...]]]:
+    """Return noise and members of the sets of each size that could be good enough."""
+    pairs = segments * values
+    best = pairs / (math.exp(epsilon) + 1)
+    out = []
+    for size in sorted({round(part * best) for part in (_SIZES if pairs <= _MANY else _SIZES[:1])}):
+        if size < 2 or _undoing(epsilon, pairs, size) * (pairs - 1) / (size * (pairs - size)) > wanted:
+            continue
+        strength, members = flattest_set(segments, values, size)
+        out.append((round(strength * _undoing(epsilon, pairs, size), _DIGITS), members))
+    return out
+
+
+def _undoing(epsilon: float, pairs: int, size: int) -> float:
+    """Return the variance of an estimated share, but for the number of answers, at frequencies of strength 1."""
+    return ((pairs + size * math.expm1(epsilon)) / math.expm1(epsilon)) ** 2 / pairs
+
+
+@lru_cache(maxsize=1024)
+def flattest_set(segments: int, values: int, size: int) -> tuple[float, tuple[int, ...]]:
+    """Search a set of pairs of class and value whose frequencies are nearly equally strong.
+
+    Parameters
+    ----------
+    segments, values : int
+        Numbers of classes and of values.
+    size : int
+        Members of the set, in [1, segments · values / 2].
+
+    Returns
+    -------
+    float
+        Mean of one over the squared size of its frequencies; infinite where one is lost.
+    tuple of int
+        The members as codes `class * values + value`, ascending, 0 among them.
+    """
+    shape = (segments, values)
+    found = min((_improved(start, shape) for start in _starts(segments * values, size)), key=lambda one: one[0])
+    members = np.flatnonzero(found[1])
+    # shifted so that the pair an answer shows is a member of its set
+    of_class, of_value = np.divmod(members, values)
+    shifted = (of_class - of_class[0]) % segments * values + (of_value - of_value[0]) % values
+    return found[0], tuple(sorted(shifted.tolist()))
+
+
+def _starts(pairs: int, size: int) -> list[BoolArray]:
+    """Return sets to begin with: scattered by a fixed rule of integers, the same everywhere and always."""
+    out = []
+    for number in range(_STARTS if pairs <= _MANY else 1):
+        scattered = sorted(range(pairs), key=lambda code: (_scrambled(code + number * pairs), code))
+        chosen = np.zeros(pairs, dtype=np.bool_)
+        chosen[scattered[:size]] = True
+        out.append(chosen)
+    return out
+
+
+def _scrambled(number: int) -> int:
+    """Return 32 bits that look unrelated to those of neighbouring numbers (the finalizer of MurmurHash3)."""
+    for factor in (0x85EBCA6B, 0xC2B2AE35):
+        number = ((number ^ (number >> 16)) * factor) & 0xFFFFFFFF
+    return number ^ (number >> 16)
+
+
+def _improved(chosen: BoolArray, shape: tuple[int, int]) -> tuple[float, BoolArray]:
+    """Exchange members for others, those that promise most by the slope of the noise, as long as it falls."""
+    noise = float(_noise(chosen[np.newaxis], shape)[0])
+    for _ in range(_STEPS):
+        gains = np.round(_slope(chosen, shape), _DIGITS)
+        inside, outside = np.flatnonzero(chosen), np.flatnonzero(~chosen)
+        leaving = inside[np.argsort(-gains[inside], kind="stable")[:_SIDES]]
+        coming = outside[np.argsort(gains[outside], kind="stable")[:_SIDES]]
+        tried = np.repeat(chosen[np.newaxis], leaving.size * coming.size, axis=0)
+        at = np.arange(len(tried))
+        tried[at, np.repeat(leaving, coming.size)] = False
+        tried[at, np.tile(coming, leaving.size)] = True
+        found = _noise(tried, shape)
+        best = int(np.argmin(found))
+        if found[best] >= noise:
+            break
+        noise, chosen = float(found[best]), tried[best]
+    return noise, chosen
+
+
+def _strengths(chosen: BoolArray, shape: tuple[int, int]) -> FloatArray:
+    """Return the squared sizes of the frequencies of sets, shape (n, classes · values); the first one is not used."""
+    spectrum = np.fft.fft2(chosen.reshape(-1, *shape).astype(np.float64))
+    return np.asarray(spectrum.real**2 + spectrum.imag**2).reshape(len(chosen), -1)
+
+
+def _noise(chosen: BoolArray, shape: tuple[int, int]) -> FloatArray:
+    """Return the mean of one over the strengths of each set, shape (n,), rounded; infinite where one is lost."""
+    strengths = _strengths(chosen, shape)[:, 1:]
+    lost = strengths.min(axis=1) < 1e-6
+    return np.asarray(np.where(lost, np.inf, np.round((1 / np.maximum(strengths, 1e-6)).mean(axis=1), _DIGITS)))
+
+
+def _slope(chosen: BoolArray, shape: tuple[int, int]) -> FloatArray:
+    """Return by how much the noise grows with each pair's part in the set, shape (classes · values,)."""
+    spectrum = np.fft.fft2(chosen.reshape(shape).astype(np.float64))
+    strengths = np.maximum(spectrum.real**2 + spectrum.imag**2, 1e-6)
+    weights = spectrum / strengths**2
+    weights[0, 0] = 0.0
+    return np.asarray(-2 * np.fft.ifft2(weights).real.reshape(-1))
+
 
 BINS = (4, 8, 16, 32, 64)
 """Numbers of equal bins that are considered."""

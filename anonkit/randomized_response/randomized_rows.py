@@ -11,10 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from anonkit.domains.array_types import Codes, IntArray
-from anonkit.domains.arrow_values import array_of
-from anonkit.domains.attribute_domains import UNKNOWN, Categories, Grid
+from anonkit.domains.coded_columns import Codes, IntArray, array_of
 from anonkit.domains.domain_codes import codes_of_cells, labels_of_cells, numbers_of_cells
+from anonkit.domains.number_bins import UNKNOWN, Categories, Grid
 from anonkit.mechanisms.asked_attributes import ASKED_STREAM, asked_attribute
 from anonkit.mechanisms.code_randomizers import CodeRandomizer, randomizer_of
 from anonkit.mechanisms.number_randomizer import NumberRandomizer

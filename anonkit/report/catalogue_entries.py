@@ -1,17 +1,300 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries for catalogues and registries, each made of the public files of a release and of nothing else."""
+"""Entries for catalogues and registries, each made of the public files of a release and of nothing else.
+
+The Croissant 1.1 description of a release, for catalogues and loaders of machine-learning data.
+
+It repeats only facts of the other public files. The owner of the data adds what no file of a release knows: `url`
+and `creator`, and `license` where the policy names none.
+
+References
+----------
+MLCommons (2026). *Croissant Format Specification*, version 1.1.
+https://docs.mlcommons.org/croissant/docs/croissant-spec-1.1.html
+
+A draft entry for the OpenDP deployments registry: what a release states of its differential privacy, as YAML.
+
+The fields are those of the registry's own schema. What no file of a release knows is left empty and marked for the
+owner to fill in: the curator, the use, the region, the authors of the entry. Nothing is guessed.
+
+References
+----------
+OpenDP, *Privacy Deployments Registry*, `schemas/deployments-schema.yaml`.
+https://github.com/opendp/deployments-registry-data
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow as pa
 
-from anonkit.report.croissant import HTML, JSON, build_croissant
-from anonkit.report.registry_entry import build_registry_entry
+from anonkit.promises.guarantee import Guarantee
+from anonkit.report.descriptor import field_type
+
+CONFORMS_TO = "http://mlcommons.org/croissant/1.1"
+_PREFIXED = (
+    *(
+        "annotation",
+        "arrayShape",
+        "citeAs",
+        "column",
+        "containedIn",
+        "equivalentProperty",
+        "excludes",
+        "extract",
+        "field",
+    ),
+    *(
+        "fileProperty",
+        "fileObject",
+        "fileSet",
+        "format",
+        "includes",
+        "isArray",
+        "isLiveDataset",
+        "jsonPath",
+        "key",
+        "md5",
+    ),
+    *("parentField", "recordSet", "references", "regex", "readLines", "sdVersion", "separator", "source", "subField"),
+    *("transform", "unArchive", "value"),
+)
+"""Terms that the specification's own context (appendix 1) puts under `cr:`."""
+_OF_THE_LOADER = ("path", "repeated", "replace", "samplingRate")
+"""Terms of 1.0 that the reference loader (mlcroissant) still looks for."""
+CONTEXT: Mapping[str, Any] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "sc": "https://schema.org/",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "dct": "http://purl.org/dc/terms/",
+    "conformsTo": "dct:conformsTo",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    **{term: f"cr:{term}" for term in (*_PREFIXED, *_OF_THE_LOADER)},
+}
+_TYPES = {
+    "boolean": "sc:Boolean",
+    "integer": "sc:Integer",
+    "number": "sc:Float",
+    "date": "sc:Date",
+    "datetime": "sc:DateTime",
+    "time": "sc:Time",
+}
+"""Data types of cells by their Data Package name; all others are strings."""
+PARQUET, JSON, HTML = "application/x-parquet", "application/json", "text/html"
+_ROWS, _PARTS = "rows", "parts"
+
+
+def build_croissant(
+    *,
+    name: str,
+    schema: pa.Schema,
+    data: Mapping[str, str],
+    folder: str | None,
+    sidecars: Mapping[str, tuple[str, str]],
+    report: Mapping[str, Any],
+    license_name: str | None,
+) -> dict[str, Any]:
+    """Return the description as a document.
+
+    Parameters
+    ----------
+    name : str
+        Package name of the release.
+    schema : pyarrow.Schema
+        Columns of the data.
+    data : mapping
+        Name of each data file, seen from the folder of the release, to its SHA-256.
+    folder : str, optional
+        Name of the folder of data; None where the data are one file.
+    sidecars : mapping
+        Name of each further file to its SHA-256 and its media type.
+    report : mapping
+        The privacy report.
+    license_name : str, optional
+        Licence of the release as the policy names it.
+    """
+    guarantee, method = report["guarantee"], report["method"]
+    files = [*((file, digest, PARQUET) for file, digest in data.items())]
+    files += [(file, digest, kind) for file, (digest, kind) in sidecars.items()]
+    document: dict[str, Any] = {
+        "@context": dict(CONTEXT),
+        "@type": "sc:Dataset",
+        "conformsTo": CONFORMS_TO,
+        "name": name,
+        "description": guarantee["statement"],
+        "datePublished": report["created"],
+        "keywords": [guarantee["kind"], method["name"]],
+        **({"license": license_name} if license_name else {}),
+        "distribution": [*(_file(*file) for file in files), *([] if folder is None else [_parts(folder)])],
+        "recordSet": [
+            {
+                "@type": "cr:RecordSet",
+                "@id": _ROWS,
+                "name": _ROWS,
+                "description": "The rows of the release.",
+                "field": _fields(schema, report["columns"], next(iter(data)) if folder is None else None),
+            }
+        ],
+    }
+    return document
+
+
+def _file(name: str, digest: str, kind: str) -> dict[str, Any]:
+    return {
+        "@type": "cr:FileObject",
+        "@id": quote(name),
+        "name": name,
+        "contentUrl": quote(name),
+        "encodingFormat": kind,
+        "sha256": digest,
+    }
+
+
+def _parts(folder: str) -> dict[str, Any]:
+    return {
+        "@type": "cr:FileSet",
+        "@id": _PARTS,
+        "name": _PARTS,
+        "encodingFormat": PARQUET,
+        "includes": f"{folder}/*.parquet",
+    }
+
+
+def _fields(schema: pa.Schema, columns: Sequence[Mapping[str, Any]], file: str | None) -> list[dict[str, Any]]:
+    by_name = {column["name"]: column for column in columns}
+    where = {"fileSet": {"@id": _PARTS}} if file is None else {"fileObject": {"@id": quote(file)}}
+    return [
+        {
+            "@type": "cr:Field",
+            "@id": f"{_ROWS}/{quote(field.name, safe='')}",
+            "name": field.name,
+            "description": _words(by_name.get(field.name, {})),
+            "dataType": _TYPES.get(field_type(field.type), "sc:Text"),
+            "source": {**where, "extract": {"column": field.name}},
+        }
+        for field in schema
+    ]
+
+
+def _words(column: Mapping[str, Any]) -> str:
+    return f"{column['role']}, {column['action']}" if column else "as released"
+
+
+EMPTY = ""
+"""Value for the owner to fill in."""
+_FILL_IN = "  # to fill in"
+_HOLDER = (
+    "The owner holds the rows, and runs the method on them; everybody else sees the files of the release alone, and is "
+    "trusted with nothing."
+)
+_MECHANISMS = (
+    "{summary}. Published as: {paper}. Implemented in anonkit {version}, whose random words come from AES in counter "
+    "mode under a key of the release that is never written. Randomness of this release: {randomness}."
+)
+
+
+def has_entry(promise: Guarantee) -> bool:
+    """Return True if a promise is one of differential privacy with a bound, which the registry is for."""
+    epsilon = promise.to_dict()["parameters"].get("epsilon")
+    return isinstance(epsilon, int | float) and math.isfinite(epsilon)
+
+
+def build_registry_entry(*, name: str, report: Mapping[str, Any]) -> str:
+    """Return the entry as YAML.
+
+    Parameters
+    ----------
+    name : str
+        Package name of the release.
+    report : mapping
+        The privacy report of a release with an epsilon (`has_entry`).
+    """
+    guarantee, method, ledger = report["guarantee"], report["method"], report.get("ledger") or {}
+    parameters, many = guarantee["parameters"], ledger.get("release_of_dataset", 1) > 1
+    delta = parameters.get("delta") or 0
+    released = [column for column in report["columns"] if column["action"] != "dropped"]
+    synthetic = all(column["action"] == "synthesized" for column in released)
+    names = ", ".join(column["name"] for column in released)
+    entry = {
+        "url_slug": name,
+        "deployment": {
+            "basic": {
+                "name": f"Release of {report['dataset']}" if report["dataset"] else EMPTY,
+                "data_curators": [{"data_curator_name": EMPTY, "data_curator_type": EMPTY}],
+                "description": guarantee["statement"],
+                "intended_use": EMPTY,
+                "data_product_type": "Synthetic data" if synthetic else "Dataset",
+                "data_product_region": EMPTY,
+                "publication_date": report["created"][:10],
+            },
+            "dp_variant": {
+                "variant_name": "Approximate DP" if delta else "Pure DP",
+                "data_domain": f"Tables with the columns {names}, in their declared domains.",
+                "unprotected_quantities": " ".join([*guarantee["not_protected"], *guarantee["assumptions"]]),
+            },
+            "privacy_loss": {
+                "privacy_unit": guarantee["unit"],
+                "privacy_unit_details": guarantee["adjacency"],
+                "privacy_parameters": {
+                    "epsilon": float(parameters["epsilon"]),
+                    **({"delta": float(delta)} if delta else {}),
+                },
+                "privacy_parameters_details": guarantee["formal"],
+            },
+            "deployment_model": {
+                "model_name": "Central",
+                "trust_assumptions": _HOLDER,
+                "release_type": "Many releases" if many else "One release",
+                "data_source_type": "Static",
+                "access_type": "Non-interactive",
+            },
+            "implementation": {
+                "mechanisms": _MECHANISMS.format(
+                    summary=method["summary"],
+                    paper=method["paper"],
+                    version=report["anonkit_version"],
+                    randomness=report["randomness"],
+                ),
+            },
+            "administrative": {"status": "Draft", "registry_authors": [EMPTY], "tier": 2},
+        },
+    }
+    return "\n".join(_lines(entry)) + "\n"
+
+
+def _lines(value: Any, indent: str = "") -> Iterator[str]:
+    """Yield a document as lines of YAML: blocks of mappings and lists, strings in the quotes of JSON."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if isinstance(inner, dict | list):
+                yield f"{indent}{key}:"
+                yield from _lines(inner, f"{indent}  ")
+            else:
+                yield f"{indent}{key}: {_scalar(inner)}"
+        return
+    for entry in value:
+        inner_lines = list(_lines(entry, f"{indent}  ")) if isinstance(entry, dict) else [f"{indent}  {_scalar(entry)}"]
+        yield f"{indent}- {inner_lines[0].lstrip()}"
+        yield from inner_lines[1:]
+
+
+def _scalar(value: Any) -> str:
+    if value == EMPTY:
+        return f'""{_FILL_IN}'
+    if isinstance(value, float):
+        text = repr(value)  # YAML 1.1 takes 1e-06 for a text, and 1.0e-06 for a number
+        return text if "." in text or "e" not in text else text.replace("e", ".0e")
+    return json.dumps(value, ensure_ascii=False)
+
 
 _MEDIA_TYPES = {"params": JSON, "report": JSON, "page": HTML}
 

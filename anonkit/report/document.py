@@ -3,16 +3,91 @@
 
 Everything in it is public. What is computed from the source and not covered by the promise belongs in the owner
 report, which carries its own banner and is never beside the release.
+
+Templates of the pages: self-contained HTML, everything in it escaped, nothing in it that runs or loads.
+
+A release as a notebook shows it: promise, checks, columns and the first released rows, as a piece of HTML.
+
+Colours are those of the notebook: text and lines take the colour of the text around them, and what is bad is written
+on its own ground, so that the piece is legible in light and dark notebooks, and as plain tables where styles are taken
+away. Everything that came with the table is untrusted text; the template escapes it.
+
+The owner's page of a table's risk before any release.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from anonkit.errors import on_command_line
+from anonkit.errors import ReleaseFormatError, on_command_line
 from anonkit.promises.guarantee import Check, Guarantee
+from anonkit.report.charts import safe_text
+from anonkit.report.first_facts import verdict
+from anonkit.report.promise_words import words_of
+from anonkit.report.tabulation import column_row
+from anonkit.report.wording import check_words, date_text, gathered, heading, number, percent, required_words
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def rendered(name: str, view: Mapping[str, Any]) -> str:
+    """Return a page: a template by its name, filled with what it shows.
+
+    The style of all pages comes first and that of the template after it, where it has one; the page's own content
+    security policy allows exactly this text.
+    """
+    sheets = [path for path in (_TEMPLATES / "report.css", _TEMPLATES / f"{name}.css") if path.exists()]
+    style = "".join(path.read_text(encoding="utf-8") for path in dict.fromkeys(sheets))
+    digest = b64encode(sha256(style.encode()).digest()).decode()
+    template = _environment().get_template(f"{name}.html.j2")
+    return template.render(**view, style=style, style_hash=f"sha256-{digest}")
+
+
+def fragment(name: str, view: Mapping[str, Any]) -> str:
+    """Return a piece of HTML for another page: a template with its own style, filled with what it shows.
+
+    The style holds for the piece alone: its selectors begin with the class of the piece.
+    """
+    style = (_TEMPLATES / f"{name}.css").read_text(encoding="utf-8")
+    return _environment().get_template(f"{name}.html.j2").render(**view, style=style)
+
+
+def make_ready() -> None:
+    """Compile the templates of a report beforehand, where there is time for it."""
+    for name in ("shared", "report"):
+        _environment().get_template(f"{name}.html.j2")
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_printable,
+    )
+    environment.filters.update(number=number, percent=percent, heading=heading)
+    return environment
+
+
+def _printable(value: object) -> object:
+    return safe_text(value) if type(value) is str else value  # text marked safe was made printable by its maker
+
 
 FORMAT = "anonkit-report/2"
 SECURE = "secure"
@@ -86,3 +161,151 @@ def is_seeded(report: Mapping[str, Any]) -> bool:
 def build_owner_report(version: str, measures: Mapping[str, Any]) -> dict[str, Any]:
     """Return the owner report as a document, banner first."""
     return {"format": OWNER_FORMAT, "banner": OWNER_BANNER, "anonkit_version": version, **measures}
+
+
+_FEW_COLUMNS = 12
+"""Columns up to which their list is unfolded."""
+_LONGEST_CELL = 40
+"""Letters of a cell that are shown."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstRows:
+    """The first rows of a released table."""
+
+    names: Sequence[str]
+    """Of the columns that are shown."""
+    rows: Sequence[Sequence[object]]
+    """Released cells; None is missing."""
+    n_columns: int
+    """Number of columns of the table."""
+
+
+def release_fragment(report: Mapping[str, Any], first: FirstRows | None) -> str:
+    """Return the view of a release in a notebook.
+
+    Parameters
+    ----------
+    report : mapping
+        What `report.json` holds.
+    first : FirstRows, optional
+        None where the rows cannot be read.
+
+    Returns
+    -------
+    str
+        HTML without scripts and without references to anything outside.
+
+    Raises
+    ------
+    ReleaseFormatError
+        The report lacks a block, or a block is not what it should be.
+
+    Privacy
+    -------
+    It shows the public report and released rows, and nothing of the owner's measures.
+    """
+    return _filled(lambda: {**_claim(report), **_findings(report), "first": _shown(first)})
+
+
+def dry_run_fragment(report: Mapping[str, Any]) -> str:
+    """Return what a notebook shows of a dry run: the claim, which was stated before the table was read.
+
+    Raises
+    ------
+    ReleaseFormatError
+        As for `release_fragment`.
+
+    Privacy
+    -------
+    No figure of the table is in it.
+    """
+    return _filled(lambda: {**_claim(report), "dry_run": True})
+
+
+def _filled(view: Callable[[], dict[str, Any]]) -> str:
+    from jinja2 import UndefinedError
+
+    try:
+        return fragment("notebook", {"dry_run": False, **view()})
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, UndefinedError) as error:
+        raise ReleaseFormatError(
+            "the report is not one of anonkit", "anonkit validate tells what was changed"
+        ) from error
+
+
+def _claim(report: Mapping[str, Any]) -> dict[str, Any]:
+    promise = report["guarantee"]
+    preset = report["method"].get("preset")
+    return {
+        "title": title_of(report),
+        "headline": words_of(promise).headline(promise),
+        "conditional": bool(promise["parameters"].get("domains_from_data")),
+        "statement": promise["statement"],
+        "method": f"{report['method']['name']}, preset {preset}" if preset else report["method"]["name"],
+        "version": report["anonkit_version"],
+        "limits": promise["not_protected"],
+        "seeded": is_seeded(report),
+    }
+
+
+def _findings(report: Mapping[str, Any]) -> dict[str, Any]:
+    checks = report["verification"]["checks"]
+    columns = [column_row(column) for column in report["columns"]]
+    return {
+        "created": date_text(report["created"]),
+        "figures": words_of(report["guarantee"]).figures(report),
+        "verdict": verdict(report),
+        "checks": [
+            {
+                "text": check_words(check["name"])[0],
+                "observed": number(check["observed"]),
+                "required": required_words(check),
+                "passed": check["passed"],
+            }
+            for check in sorted(gathered(checks), key=lambda check: bool(check["passed"]))
+        ],
+        "n_checks": len(checks),
+        "broken": any(not check["passed"] for check in checks),
+        "columns": columns,
+        "few_columns": len(columns) <= _FEW_COLUMNS,
+    }
+
+
+def _shown(first: FirstRows | None) -> dict[str, Any] | None:
+    if first is None:
+        return None
+    return {
+        "names": first.names,
+        "rows": [[_cell(cell) for cell in row] for row in first.rows],
+        "more": first.n_columns - len(first.names),
+    }
+
+
+def _cell(value: object) -> str | None:
+    """Return a released cell as text of bounded length; None where it is missing."""
+    if value is None:
+        return None
+    text = f"{len(value)} bytes" if isinstance(value, bytes) else str(value)
+    return text if len(text) <= _LONGEST_CELL else f"{text[: _LONGEST_CELL - 1]}…"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RiskTable:
+    """One table of figures, as text."""
+
+    heading: str
+    names: Sequence[str]
+    """Of the columns."""
+    rows: Sequence[Sequence[str]]
+    """As many cells each as there are names."""
+
+
+def risk_page(title: str, tables: Sequence[RiskTable]) -> str:
+    """Return the figures of `anonkit risk` as one page without scripts or outside references.
+
+    Privacy
+    -------
+    For the owner: the page carries the banner that says so.
+    """
+    return rendered("risk", {"title": title, "banner": OWNER_BANNER, "tables": tables})

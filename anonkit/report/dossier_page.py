@@ -11,13 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anonkit.errors import ReleaseFormatError
-from anonkit.report import review
-from anonkit.report.charts import BarPair, paired_bar_chart
-from anonkit.report.document import OWNER_BANNER, is_seeded, title_of
-from anonkit.report.matrix_chart import pair_matrix
-from anonkit.report.page_templates import rendered
+from anonkit.report import markdown
+from anonkit.report.charts import BarPair, pair_matrix, paired_bar_chart
+from anonkit.report.document import OWNER_BANNER, is_seeded, rendered, title_of
 from anonkit.report.promise_words import words_of
-from anonkit.report.promise_words.phrases import capital
+from anonkit.report.promise_words.class_words import capital
 from anonkit.report.tabulation import measures, row_counts
 from anonkit.report.wording import date_text, heading, number, one_in, percent
 
@@ -130,8 +128,8 @@ def _view(
         "headline": words.headline(promise),
         "figures": words.figures(report),
         "is_noisy": not report["disclosure_risk"],
-        "largest_risk": [] if audit is None else review.risk_words(report, audit),
-        "position": review.ledger_words(report),
+        "largest_risk": [] if audit is None else markdown.risk_words(report, audit),
+        "position": markdown.ledger_words(report),
         "questions": list(words.questions(report)),
         "risk": _risk(owner.get("raw_risk"), report["disclosure_risk"]),
         "uncounted_risk": words.uncounted_risk(promise),
@@ -145,8 +143,8 @@ def _view(
         "has_sets": any("|" in str(bar["label"]) for change in changes for bar in change.get("bars", ())),
         "joint": _joint(owner.get("joint_view"), report),
         "audit": audit,
-        "attacks": review.attack_rows(audit),
-        "loss": review.loss_rows(audit),
+        "attacks": markdown.attack_rows(audit),
+        "loss": markdown.loss_rows(audit),
         "publication": _publication(owner.get("publication") or {}),
         "further": [
             (_TOPICS.get(key) or heading(key), _further(key, owner[key]))

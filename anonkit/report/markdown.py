@@ -4,23 +4,256 @@
 Tables are those of GitHub Flavored Markdown. Whatever came with the table (column names, labels, notes) is untrusted
 text: every sign that Markdown or HTML gives a meaning is escaped, so that it makes no markup. (Tools that turn a bare
 address into a link do that to any string.)
+
+A reviewer's facts beside the first ones: attacks, the ledger, and earlier releases.
+
+Put into words from the report alone, and on the owner's request from an audit and from the report of an earlier
+release. Nothing is judged anew.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import starmap
 from typing import Any
 
 from anonkit.errors import ReleaseFormatError
-from anonkit.report import review
 from anonkit.report.charts import safe_text
+from anonkit.report.differences import diff_reports
 from anonkit.report.document import is_seeded, title_of
-from anonkit.report.first_facts import first_facts, remaining_notes, text_of, verdict
+from anonkit.report.first_facts import Sentence, first_facts, remaining_notes, risk_sentences, text_of, verdict
 from anonkit.report.promise_words import words_of
-from anonkit.report.promise_words.phrases import capital
+from anonkit.report.promise_words.class_words import capital, plain
 from anonkit.report.tabulation import column_row, row_counts
-from anonkit.report.wording import check_words, date_text, gathered, number, required_words, shuffle_words
+from anonkit.report.wording import (
+    bound,
+    check_words,
+    date_text,
+    gathered,
+    heading,
+    number,
+    percent,
+    required_words,
+    shuffle_words,
+)
+
+ATTACKS = ("singling_out", "linkability", "inference", "membership")
+SHOWN_DIFFERENCES = 40
+_FEW = 3
+"""Differences on the first sheet; the rest is below."""
+_LONGEST_FACT = 60
+_FOUND, _NONE, _WEAK, _FEW_ATTACKS = "risk", "none measurable", "attack too weak", "not enough attacks"
+"""Verdicts of an attack, as `anonkit.auditing.attacks.success_rates` gives them."""
+
+
+def risk_words(report: Mapping[str, Any], audit: Mapping[str, Any] | None) -> list[Sentence]:
+    """Return the largest risk that was measured, and by whom: counted on the table, or shown by an attack.
+
+    An audit can put a larger risk before the counted one, never a smaller one in its place.
+    """
+    counted = list(risk_sentences(report))
+    if audit is None:
+        return [*counted, plain("Attacks need the source: ask the owner for an audit.")]
+    attacks = [plain(text) for text in (*_attack_words(audit), *_bound_words(audit))]
+    released = [float(attack["risk"]) for attack in _attempted(audit).values() if attack["verdict"] == _FOUND]
+    highest = report["disclosure_risk"]["prosecutor"]["max"] if report["disclosure_risk"] else 0.0
+    is_larger = max(released, default=0.0) > highest
+    return [attacks[0], *counted, *attacks[1:]] if is_larger else [*counted, *attacks]
+
+
+def _attempted(audit: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    return {name: audit[name] for name in ATTACKS if audit.get(name, {}).get("n_attacks")}
+
+
+def _attack_words(audit: Mapping[str, Any]) -> list[str]:
+    """Return the findings of the attacks, or the risk that they leave open, and which of them are too weak."""
+    attempted = _attempted(audit)
+    successful = {name: attack for name, attack in attempted.items() if attack["verdict"] == _FOUND}
+    silent = {name: attack for name, attack in attempted.items() if attack["verdict"] == _NONE}
+    few = {name: attack for name, attack in attempted.items() if attack["verdict"] == _FEW_ATTACKS}
+    weak = [_name(name) for name, attack in attempted.items() if attack["verdict"] == _WEAK]
+    if successful:
+        worst = max(successful, key=lambda name: float(successful[name]["risk"]))
+        attack = successful[worst]
+        secret = f" of {attack['secret']}" if "secret" in attack else ""
+        sentence = (
+            f"{capital(_name(worst))}{secret}: {percent(attack['risk'])} of the people "
+            f"({' to '.join(percent(end) for end in attack['ci'])}, 95% interval). The attack succeeds for "
+            f"{percent(attack['attack_rate'])}, its control for {percent(attack['control_rate'])}."
+        )
+    elif silent:
+        attacks = f"{len(silent)} attacks" if len(silent) > 1 else "1 attack"
+        widest = percent(max(float(attack["ci"][1]) for attack in silent.values()))
+        sentence = f"{attacks} showed no risk; the widest of their intervals leaves {widest} open (95% interval)."
+    else:
+        sentence = "Not measured: no attack was made often enough to tell."
+    powers = [f"{_name(name)} ({_power(attack)})" for name, attack in few.items()]
+    secrets = audit.get("inference", {}).get("secrets", {})
+    return [
+        sentence,
+        *([f"Inference of each secret: {'; '.join(starmap(_secret_words, secrets.items()))}."] if secrets else []),
+        *([f"Not enough attacks: {', '.join(powers)}."] if powers else []),
+        *([f"Too weak to tell anything: {', '.join(weak)}."] if weak else []),
+    ]
+
+
+def _secret_words(name: str, attack: Mapping[str, Any]) -> str:
+    """Return what was shown of a secret, and of holders of single values of it, none of which is named."""
+    values = attack["by_value"]
+    told = [entry for entry in values if _FOUND in (entry["verdict"], entry["verdict_without_control"])]
+    apart = f", holders of {len(told)} of {len(values)} values distinguished from others" if told else ""
+    return f"{name} {percent(attack['risk'])} ({attack['verdict']}){apart}"
+
+
+def _power(attack: Mapping[str, Any]) -> str:
+    """Return the width of an attack's interval, and the smallest risk that its attempts would have shown."""
+    low, high = (percent(end) for end in attack["ci"])
+    least = attack.get("least_detectable_risk")
+    return f"{low} to {high}" + ("" if least is None else f"; below {percent(least)} nothing would have shown")
+
+
+def _bound_words(audit: Mapping[str, Any]) -> list[str]:
+    loss_bound = audit.get("epsilon")
+    if loss_bound is None:
+        return []
+    claim = "no bound is claimed" if loss_bound["claimed"] == "inf" else f"{bound(loss_bound['claimed'])} is claimed"
+    return [f"ε is at least {loss_bound['lower_bound']:.3g} (95% confidence), {claim}: {loss_bound['verdict']}."]
+
+
+def ledger_words(report: Mapping[str, Any]) -> str:
+    """Return the position of the release among those of its dataset."""
+    position = report.get("ledger") or {}
+    accepted = position.get("joint_k_accepted")
+    joint = (
+        ""
+        if accepted is None
+        else f" Joint view accepted at {number(accepted)}: combined with others, groups may be so small."
+    )
+    begun = (
+        " It begins a new ledger: earlier releases of its folder are not counted." if position.get("new_ledger") else ""
+    )
+    return _position_words(position) + joint + begun
+
+
+def _position_words(ledger_position: Mapping[str, Any]) -> str:
+    others = "whether there are other releases of these data is for the owner to say."
+    if "release_of_dataset" not in ledger_position:
+        return f"{'Booked by its owner' if ledger_position else 'No ledger is named here'}: {others}"
+    position = f"Release {number(ledger_position['release_of_dataset'])} of this dataset in its ledger."
+    totals = ledger_position.get("totals") or []
+    if not totals:
+        return position
+    losses = "; ".join(map(_total_words, totals))
+    return f"{position} The randomized ones together: {losses}{_allowed_words(ledger_position)}."
+
+
+def _total_words(total: Mapping[str, Any]) -> str:
+    """Return the composed loss of releases for one kind of neighbours."""
+    beside = f" and δ = {bound(total['delta'])}" if total["delta"] else ""
+    loss = "no bound" if total["epsilon"] == "inf" else f"ε = {bound(total['epsilon'])}{beside}"
+    if total["neighbours"] == "unknown":
+        return f"{loss} of unknown neighbours"
+    return f"{loss} for {_whose(total)}"
+
+
+def _whose(kind: Mapping[str, Any]) -> str:
+    unit = "one row" if kind["unit"] is None else f"one value of “{kind['unit']}”"
+    return f"{unit} {kind['neighbours']}"
+
+
+def _allowed_words(ledger_position: Mapping[str, Any]) -> str:
+    """Return what the releases of the dataset may cost together, where a budget limits that."""
+    budgets = (("ε", ledger_position.get("epsilon_budget")), ("δ", ledger_position.get("delta_budget")))
+    told = [f"{sign} = {bound(budget)}" for sign, budget in budgets if budget is not None]
+    holds = ledger_position.get("budget_neighbours")
+    whom = "" if holds is None else f" for {_whose(holds)}"
+    return f"; {' and '.join(told)} {'are' if len(told) > 1 else 'is'} allowed{whom}" if told else ""
+
+
+def change_words(report: Mapping[str, Any], difference: Mapping[str, Any] | None) -> str:
+    """Return the differences from the previous release, as far as it is known here."""
+    if difference is not None:
+        keys = [heading(change["key"].rpartition(".")[2]) for change in difference["rows"]]
+        more = f", and {len(keys) - _FEW} more" if len(keys) > _FEW else ""
+        named = f": {', '.join(keys[:_FEW])}{more}" if keys else ""
+        return f"{capital(difference['promise'])}. {len(keys)} figures differ{named}."
+    earlier = (report.get("ledger") or {}).get("previous_release")
+    if earlier is None:
+        is_named = "release_of_dataset" in (report.get("ledger") or {})
+        return "No earlier release is known." if is_named else "Not known."
+    loss = earlier.get("epsilon")
+    loss_words = "" if loss is None else ", without a bound" if loss == "inf" else f", ε = {bound(loss)}"
+    loss_words += f", δ = {bound(earlier['delta'])}" if earlier.get("delta") else ""
+    return (
+        f"The previous one was made by {earlier['method']} on {date_text(earlier['created'])} "
+        f"({earlier['kind']}{loss_words}). anonkit report --diff compares the two."
+    )
+
+
+def difference(report: Mapping[str, Any], older: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return the differences from the report of an earlier release, ready to be shown; None without one."""
+    if older is None:
+        return None
+    comparison = diff_reports(report, older)
+    rows = [
+        {"key": change.key, "before": _shown(change.before), "after": _shown(change.after)}
+        for change in comparison.differences
+    ]
+    return {
+        "promise": comparison.verdict,
+        "made": date_text(older["created"]),
+        "method": older["method"]["name"],
+        "rows": rows,
+        "shown": rows[:SHOWN_DIFFERENCES],
+    }
+
+
+def attack_rows(audit: Mapping[str, Any] | None) -> list[dict[str, str]]:
+    """Return the attacks of an audit with their controls, one row each."""
+    out = []
+    for name in ATTACKS if audit is not None else ():
+        attack = audit.get(name) if audit is not None else None
+        if attack is None:
+            continue
+        none = not attack["n_attacks"]
+        out.append(
+            {
+                "name": capital(_name(name)) + (f" of {attack['secret']}" if "secret" in attack else ""),
+                "rate": "–" if none else percent(attack["attack_rate"]),
+                "control": "–" if none else percent(attack["control_rate"]),
+                "risk": "–" if none else percent(attack["risk"]),
+                "interval": "–" if none else "–".join(percent(end) for end in attack["ci"]),
+                "verdict": attack["verdict"] if not none else "not attacked",
+                **{key: percent(rate) for key, rate in attack["controls"].items()},
+            }
+        )
+    return out
+
+
+def loss_rows(audit: Mapping[str, Any] | None) -> Sequence[tuple[str, str]]:
+    """Return the findings of an audit on epsilon: (what, text)."""
+    loss_bound = None if audit is None else audit.get("epsilon")
+    if loss_bound is None:
+        return ()
+    claim = "no bound" if loss_bound["claimed"] == "inf" else f"ε = {bound(loss_bound['claimed'])}"
+    return (
+        ("Claimed", claim),
+        ("At least", f"ε = {loss_bound['lower_bound']:.3g}, with 95% confidence: {loss_bound['verdict']}"),
+        ("Most that could be shown", f"ε = {loss_bound['most_measurable']:.3g}"),
+        ("Distinguished", capital(loss_bound["neighbours"])),
+        ("How", capital(loss_bound["how"])),
+    )
+
+
+def _name(attack: str) -> str:
+    return attack.replace("_", " ")
+
+
+def _shown(value: object) -> str:
+    text = "nothing" if value is None else number(value)
+    return text if len(text) <= _LONGEST_FACT else f"{text[:_LONGEST_FACT]}…"
+
 
 _SIGNS = re.compile(
     r"""
@@ -137,7 +370,7 @@ def _facts(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for topic in first_facts(report):
         if topic.label not in _ELSEWHERE:
             yield topic.label, " ".join(map(text_of, topic.sentences))
-    yield "Ledger", review.ledger_words(report)
+    yield "Ledger", ledger_words(report)
     yield from (fact for fact in row_counts(report["rows"]) if fact[0] not in figures)
 
 

@@ -3,21 +3,22 @@
 
 Nothing is computed from data here and nothing is judged anew: the page shows what the report states, the worst first.
 Everything that came with the table (column names, labels, notes) is untrusted text; the template escapes it.
+
+Legend of the labels of a k-anonymous release: one example of every form that it shows, with its meaning.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from anonkit.errors import ReleaseFormatError
-from anonkit.report import review
+from anonkit.report import markdown
 from anonkit.report.charts import Bar, Fill, bar_chart, class_size_bins, histogram, size_ticks
-from anonkit.report.document import OWNER_BANNER, is_seeded, title_of
+from anonkit.report.document import OWNER_BANNER, is_seeded, rendered, title_of
 from anonkit.report.first_facts import first_facts, remaining_notes
-from anonkit.report.label_legend import label_legend
-from anonkit.report.page_templates import rendered
-from anonkit.report.population_words import population_rows
+from anonkit.report.lost_cells import population_rows
 from anonkit.report.promise_words import words_of
 from anonkit.report.tabulation import bounded, budget_tables, column_row, measures, row_counts
 from anonkit.report.wording import (
@@ -32,6 +33,82 @@ from anonkit.report.wording import (
     shuffle_words,
     value_words,
 )
+
+_BETWEEN = re.compile(r"\[([^,]+), ([^,]+)\)")
+_NUMBERED = re.compile(r" \([0-9]+\)$")
+_MANY = 60
+"""Letters of an example; a longer label of the same form gives way to a shorter one."""
+
+
+def label_legend(columns: Sequence[Mapping[str, Any]]) -> Sequence[tuple[str, str]]:
+    """Return the forms of labels that generalized columns show, as pairs of an example and what it means.
+
+    Where a column does not list its labels, all forms that it can have are there, with a and b for values.
+
+    Parameters
+    ----------
+    columns : sequence of mapping
+        Those of `report.json`: `action`, and `values` where the labels are listed.
+    """
+    values = [
+        None if value is None else str(value)
+        for column in columns
+        if column.get("action") == "generalized"
+        for value in column.get("values") or ()
+    ]
+    examples: dict[str, tuple[str, str]] = {}
+    for value in values:
+        for form, example, meaning in _forms(value):
+            known = examples.get(form)
+            if known is None or len(example) < len(known[0]) > _MANY:
+                examples[form] = example, meaning
+    if any(column.get("action") == "generalized" and column.get("values") is None for column in columns):
+        examples = {**_GENERAL, **examples}
+    return [examples[form] for form in _ORDER if form in examples]
+
+
+_GENERAL = {
+    "between": ("[a, b)", "from a up to b, without b"),
+    "below": ("< a", "below a"),
+    "from": (">= b", "b or more"),
+    "set": ("a|b", "one of a or b; which one is not shown"),
+    "complement": ("not a|b", "any value but a and b"),
+    "anything": ("*", "any value: the cell shows nothing"),
+}
+_ORDER = ("between", "below", "from", "set", "complement", "other", "anything", "missing", "numbered")
+
+
+def _forms(value: str | None) -> Iterable[tuple[str, str, str]]:
+    """Yield the forms of a label: its name, an example, what that means."""
+    if value is None or value == "missing":
+        yield "missing", "missing" if value else "(empty)", "the source has no value"
+        return
+    if _NUMBERED.search(value):
+        yield "numbered", value, "the number tells apart groups that would have the same label"
+    plain = _NUMBERED.sub("", value)
+    if plain == "*":
+        yield "anything", "*", "any value: the cell shows nothing"
+        return
+    parts = plain.removeprefix("not ").split("|")
+    if plain.startswith("not "):
+        yield "complement", plain, f"any value but {_listed(parts, 'and')}"
+    elif len(parts) > 1:
+        yield "set", plain, f"one of {_listed(parts, 'or')}; which one is not shown"
+    for part in parts:
+        between = _BETWEEN.fullmatch(part)
+        if between:
+            yield "between", part, f"from {between[1]} up to {between[2]}, without {between[2]}"
+        elif part.startswith("< "):
+            yield "below", part, f"below {part[2:]}"
+        elif part.startswith(">= "):
+            yield "from", part, f"{part[3:]} or more"
+        elif part == "other":
+            yield "other", part, "a value that is not listed"
+
+
+def _listed(parts: Sequence[str], word: str) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {word} {parts[-1]}"
+
 
 SHOWN_SECRETS = 20
 """Most values of a column whose confidence is shown."""
@@ -146,17 +223,17 @@ def _review(
 ) -> dict[str, Any]:
     """Return the first sheet, and the sections of an audit and of an earlier release."""
     files = [f"{name or 'NAME'}{suffix}" for suffix in _FILES]
-    changed = review.difference(report, older)
+    changed = markdown.difference(report, older)
     return {
         "owner": OWNER_BANNER if audit is not None else None,
         "topics": [
-            {"label": topic.label, "sentences": review.risk_words(report, audit)} if topic.label == "Risk" else topic
+            {"label": topic.label, "sentences": markdown.risk_words(report, audit)} if topic.label == "Risk" else topic
             for topic in first_facts(report, files)
         ],
-        "position": review.ledger_words(report),
-        "change": review.change_words(report, changed),
-        "attacks": review.attack_rows(audit),
-        "loss": review.loss_rows(audit),
+        "position": markdown.ledger_words(report),
+        "change": markdown.change_words(report, changed),
+        "attacks": markdown.attack_rows(audit),
+        "loss": markdown.loss_rows(audit),
         "audit": audit,
         "difference": changed,
     }

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from anonkit.promises.neighbouring_tables import Neighbours, fewest_protected, is_far_below, most_protected
+from anonkit.promises.guarantee import Neighbours, fewest_protected, is_far_below, most_protected
 
 NO_ROW = "no row is released: the noise left nothing to show; a larger epsilon or delta, or fewer columns, show more"
 """Sentence for a release of noise whose table is empty, which the report states as `rows.out`."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anonkit.utility.bagged_trees import grow_number_trees
+from anonkit.utility.class_scores import INTERVAL_OF_ROWS, paired_difference, rounded_outwards, score_interval
 from anonkit.utility.class_utility import (
     DRAWN,
     FEWEST,
@@ -30,9 +31,7 @@ from anonkit.utility.class_utility import (
     protocol_for_all_rows,
 )
 from anonkit.utility.learning_process import learned
-from anonkit.utility.number_models import numbers_of
-from anonkit.utility.number_scores import NUMBER_MEASURES, number_scores, rounded_score, score_errors
-from anonkit.utility.score_intervals import INTERVAL_OF_ROWS, paired_difference, rounded_outwards, score_interval
+from anonkit.utility.number_models import NUMBER_MEASURES, number_scores, numbers_of, rounded_score, score_errors
 
 _Numbers = NDArray[np.float64]
 _Scores = dict[str, list[float]]

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.documents import ReportPart, left_out
-from anonkit.domains.array_types import FloatArray
-from anonkit.domains.attribute_domains import UNKNOWN
+from anonkit.domains.coded_columns import FloatArray
+from anonkit.domains.number_bins import UNKNOWN
 from anonkit.errors import SourceError
-from anonkit.utility.number_scores import number_scores, score_errors
+from anonkit.utility.number_models import number_scores, score_errors
 
 
 @dataclass(frozen=True, kw_only=True)

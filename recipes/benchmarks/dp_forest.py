@@ -38,8 +38,7 @@ import anonkit
 from anonkit.consumers.forest import Forest
 from anonkit.datasets import bank_customers, bank_customers_policy, bicycle_trips, survey_respondents
 from anonkit.dp_trees.grower import grow
-from anonkit.dp_trees.leaves import NoisyClassCounts
-from anonkit.dp_trees.plan import Choices, Plan
+from anonkit.dp_trees.plan import Choices, NoisyClassCounts, Plan
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch
 from anonkit.dp_trees.release.stacked_trees import schema_of
 from anonkit.dp_trees.split_selection import JointSelection

@@ -22,7 +22,7 @@ from sklearn.datasets import make_classification
 from anonkit.consumers import NaiveBayes
 from anonkit.consumers.columns import Columns
 from anonkit.datasets import bank_customers, bicycle_trips, hospital_patients, hospital_visits
-from anonkit.domains.array_types import FloatArray, IntArray
+from anonkit.domains.coded_columns import FloatArray, IntArray
 from anonkit.engines.engine_choice import open_engine
 from anonkit.estimators import evidence_weight
 from anonkit.methods.rr import RR

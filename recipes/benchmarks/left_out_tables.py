@@ -27,15 +27,14 @@ from dp_forest import _frame, other_tables, policy_of, scored, unseen_tables
 from sklearn.model_selection import train_test_split
 
 from anonkit.budget_rules import forest_rule as budget_rule
-from anonkit.budget_rules.table_shares import table_weights
+from anonkit.budget_rules.forest_rule import table_weights
 from anonkit.consumers.forest import Forest
 from anonkit.consumers.naive_bayes import NaiveBayes
-from anonkit.domains.attribute_domains import Grid
+from anonkit.domains.number_bins import Grid
 from anonkit.dp_trees.additive_model.pair_prequeries import PairQuestions
 from anonkit.dp_trees.additive_model.stacked import StackedPlan, learn
 from anonkit.dp_trees.grower import grow
-from anonkit.dp_trees.leaves import NoisyClassCounts
-from anonkit.dp_trees.plan import Choices, Plan
+from anonkit.dp_trees.plan import Choices, NoisyClassCounts, Plan
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch, Question, RowSums
 from anonkit.dp_trees.release.stacked_trees import schema_of
 from anonkit.dp_trees.split_selection import JointSelection

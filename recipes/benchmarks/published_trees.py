@@ -36,7 +36,7 @@ from anonkit.consumers import Forest
 from anonkit.dp_trees.questions import BatchCounter
 from anonkit.dp_trees.release.coded_rows import CodedRows, kept_in_memory
 from anonkit.dp_trees.release.tree_releases import TreeMethod
-from anonkit.dp_trees.scores import GINI, MAX_CLASS
+from anonkit.dp_trees.split_selection import GINI, MAX_CLASS
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.methods import make_method, method_class, presets_of
 from anonkit.policy.column_declarations import Column, Missing, Role

@@ -19,7 +19,7 @@ from anonkit.auditing.epsilon_audit import lower_bound_over_inputs
 from anonkit.consumers import NaiveBayes, frequencies, moments
 from anonkit.consumers.class_statistics import ClassStatistics
 from anonkit.consumers.columns import Columns
-from anonkit.domains.attribute_domains import Categories
+from anonkit.domains.number_bins import Categories
 from anonkit.errors import AnonkitError
 from anonkit.mechanisms.code_randomizers import KaryRandomizer, randomizer_of
 from anonkit.mechanisms.number_randomizer import NumberRandomizer

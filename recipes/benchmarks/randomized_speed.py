@@ -28,7 +28,7 @@ from anonkit.mechanisms.code_randomizers import randomizer_of
 from anonkit.mechanisms.number_randomizer import NumberRandomizer
 from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse
-from anonkit.published.channels.response_matrix import ResponseMatrix
+from anonkit.published.channels.response_channel import ResponseMatrix
 from anonkit.published.channels.transformed_response import PUBLISHED, TransformedResponse
 
 SIZES = (2, 5, 8, 12, 16, 42)

@@ -27,10 +27,9 @@ from sklearn.preprocessing import OrdinalEncoder
 from sklearn.tree import DecisionTreeRegressor
 
 import anonkit
-from anonkit.comparing.rebuilt_model import RECONSTRUCTED, scores_of_reconstruction
+from anonkit.comparing.model_scores import RECONSTRUCTED, scores_of_reconstruction
 from anonkit.dp_trees.grower import grow
-from anonkit.dp_trees.leaves import NoisyClassCounts
-from anonkit.dp_trees.plan import Choices, Plan
+from anonkit.dp_trees.plan import Choices, NoisyClassCounts, Plan
 from anonkit.dp_trees.questions import BatchCounter
 from anonkit.dp_trees.release.coded_rows import CodedRows
 from anonkit.dp_trees.release.stacked_trees import schema_of
@@ -41,7 +40,7 @@ from anonkit.policy.column_declarations import Column, Missing, Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import public_domains
 from anonkit.randomness import Randomness
-from anonkit.utility.number_scores import number_scores
+from anonkit.utility.number_models import number_scores
 
 HERE = Path(__file__).resolve().parents[2]
 ADULT = HERE.parent / "shared" / "data" / "adult.csv.gz"

@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 import anonkit
 from anonkit.consumers import NaiveBayes
 from anonkit.consumers.columns import Columns
-from anonkit.consumers.released_rows import looks_released
+from anonkit.consumers.release_files import looks_released
 from anonkit.datasets import bank_customers, bank_customers_policy
 
 GRID = {"estimator": ["likelihood", "published"], "smoothing": [0.5, 50.0, 1000.0], "numbers": ["histogram", "normal"]}

@@ -16,8 +16,7 @@ import pyarrow as pa
 
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.k_anonymity.search.equivalence import AtLeastK
-from anonkit.k_anonymity.search.features import column_features
-from anonkit.k_anonymity.search.greedy_selection import select_features
+from anonkit.k_anonymity.search.greedy_selection import column_features, select_features
 
 SIZES = (74, 9, 16, 7, 15, 5, 2, 42)
 """Distinct values of Adult's usual eight quasi-identifiers."""

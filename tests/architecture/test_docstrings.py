@@ -41,7 +41,6 @@ PRIVATE = {
 
 RIGHT = {
     ("asked", "published/randomized_table.py"): "the literal meaning of a cell of the format",
-    ("house", "drafting/identifying/kinds.py"): "a number of a house",
     ("house", "drafting/identifying/street_addresses.py"): "a number of a house",
     ("tells", "cli/export.py"): "the help of a command",
     ("tells", "cli/report.py"): "the help of a command",

@@ -12,8 +12,7 @@ from checks.drawn_tables import POLICY, UNTARGETED, people
 from privacy.mutation import forget
 
 import anonkit
-from anonkit.auditing.attacks.loss import BELOW, REFUTED, LossBound
-from anonkit.auditing.attacks.rates import WEAK
+from anonkit.auditing.attacks.success_rates import BELOW, REFUTED, WEAK, LossBound
 from anonkit.auditing.coin_audit import Scene, toss_again
 from anonkit.mechanisms.sampling_threshold import delta_of
 from anonkit.policy.column_declarations import Column, Role

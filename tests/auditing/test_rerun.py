@@ -10,15 +10,14 @@ import pyarrow as pa
 import pytest
 
 import anonkit
-from anonkit.auditing.attacks.loss import BELOW, REFUTED, epsilon_of_guesses
-from anonkit.auditing.attacks.rates import WEAK
+from anonkit.auditing.attacks.success_rates import BELOW, REFUTED, WEAK, epsilon_of_guesses
 from anonkit.auditing.rerun import rerun
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.methods import METHODS
 from anonkit.methods.dp_nb import DPNB
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
-from anonkit.promises.pure_central_dp import CentralDP
+from anonkit.promises.noise_promises import CentralDP
 
 POLICY = Policy(
     columns={

@@ -15,7 +15,7 @@ import pytest
 from postgresql import Server
 
 import anonkit
-from anonkit.bundle.exports.export_targets import Target
+from anonkit.bundle.exports.export_files import Target
 from anonkit.bundle.exports.opened_targets import ReleasedTable, form_of
 from anonkit.checks.exported_rows import export_checks
 from anonkit.cli import anonkit as command_line

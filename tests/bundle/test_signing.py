@@ -14,8 +14,7 @@ import pyarrow as pa
 import pytest
 
 import anonkit
-from anonkit.bundle.release_names import SIGNATURE
-from anonkit.bundle.release_place import Place
+from anonkit.bundle.release_place import SIGNATURE, Place
 from anonkit.bundle.signing import PASSWORD, Signer
 from anonkit.checks.signature import Envelope
 from anonkit.cli import anonkit as program

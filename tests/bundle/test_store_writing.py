@@ -11,8 +11,7 @@ from part_workers import Elsewhere
 
 import anonkit
 from anonkit.bundle.part_workers import read_by
-from anonkit.bundle.release_names import PARAMS
-from anonkit.bundle.release_place import Place
+from anonkit.bundle.release_place import PARAMS, Place
 from anonkit.errors import EngineError, ReleaseFormatError
 
 OUT = "s3://bucket/monthly/out.parquet"

@@ -24,7 +24,7 @@ import pytest
 from anonkit.cli import anonkit
 from anonkit.cli.boundary import run
 from anonkit.errors import AnonkitError
-from anonkit.k_anonymity.label_entries import label_entries
+from anonkit.k_anonymity.held_out_labels import label_entries
 from anonkit.report.page import render_page
 
 KEY = b"anonkit"

@@ -18,8 +18,17 @@ import anonkit
 from anonkit.dp_trees.stated.stated_method import StatedMethod
 from anonkit.parameters import parameter
 from anonkit.policy.declaration import Policy, TargetUse
-from anonkit.published.statements.noise_statement import CellRows, Draw, Statement, ValueLines
-from anonkit.published.statements.queries import EXPONENTIAL, Count, ModeScore, RankScore, Sum
+from anonkit.published.statements.noise_statement import (
+    EXPONENTIAL,
+    CellRows,
+    Count,
+    Draw,
+    ModeScore,
+    RankScore,
+    Statement,
+    Sum,
+    ValueLines,
+)
 
 CELLS, LINES = "cells", "lines"
 POLICY: Mapping[str, Any] = {

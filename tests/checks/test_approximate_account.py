@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from anonkit.checks.approximate_account import (
     AccountLine,
     account_of,
+    approximate_checks,
     composed,
     exponential,
     hockey_stick,
     loss_checks,
     not_below,
 )
-from anonkit.checks.approximate_histogram import approximate_checks
 from anonkit.errors import ReleaseFormatError
 
 WEIGHTS = st.integers(1, 3).flatmap(

@@ -18,7 +18,7 @@ import anonkit
 from anonkit.checks.calendar_labels import covered, is_calendar_label
 from anonkit.checks.recoded_labels import label_checks
 from anonkit.domains.calendar_parts import LEVELS, CalendarKind, CalendarParts
-from anonkit.domains.interval_ends import point_text
+from anonkit.domains.named_parts import point_text
 from anonkit.policy.declaration import Policy
 
 DATES = {"kind": "date", "levels": ["day", "month", "quarter", "year", "decade"]}

@@ -18,14 +18,14 @@ import anonkit
 from anonkit.bundle.data_files import digest
 from anonkit.bundle.release_place import Place
 from anonkit.bundle.signing import Signer, digests, write_signature
-from anonkit.checks.catalogued import catalogue_checks
+from anonkit.checks.validation import catalogue_checks
 from anonkit.cli import anonkit as commands
 from anonkit.cli.boundary import run
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import ParameterError
-from anonkit.pipeline.catalogue_files import add_entries
 from anonkit.pipeline.recipe import Recipe
-from anonkit.report.registry_entry import build_registry_entry
+from anonkit.pipeline.repeated_release import add_entries
+from anonkit.report.catalogue_entries import build_registry_entry
 
 WORDS = ("croissant", "registry")
 REGISTRY: dict[str, Any] = {
@@ -302,7 +302,7 @@ def test_an_entry_of_another_version_is_compared_with_the_sentence(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its layout may differ; the promise it states must not."""
-    monkeypatch.setattr("anonkit.checks.catalogued.__version__", "9.9")
+    monkeypatch.setattr("anonkit.checks.validation.__version__", "9.9")
     place = Place.of(folder / "rr.parquet")
     release = anonkit.load(folder / "rr.parquet")
     schema = release.to_arrow().schema

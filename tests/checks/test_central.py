@@ -15,7 +15,7 @@ from anonkit.checks.central import domain_checks
 from anonkit.checks.central_account import published_account
 from anonkit.errors import ReleaseFormatError
 from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, Accounting, Bootstrap
-from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE
+from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE
 
 ONE = 1 << 52
 LEAF = AccountedDraw(purpose="leaf", mechanism=LAPLACE, rate=ONE // 4, sensitivity=1, times=2, level=1, ends_path=True)

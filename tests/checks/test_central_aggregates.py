@@ -14,12 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import anonkit
-from anonkit.checks import laplace_sums
+from anonkit.checks import aggregate_intervals
 from anonkit.checks.aggregate_intervals import NumberSteps, StatedMeasurement, broken_lines
 from anonkit.checks.central import central_checks, central_report_checks
 from anonkit.checks.number_cells import multiples_of
-from anonkit.domains.rounding_grid import RoundingGrid
-from anonkit.domains.whole_values import WholeValues
+from anonkit.domains.rounding_grid import RoundingGrid, WholeValues
 from anonkit.errors import ParameterError, ReleaseFormatError
 from anonkit.policy.column_declarations import Column, Missing
 from anonkit.policy.declaration import Policy
@@ -330,11 +329,11 @@ def test_margins_of_counts_are_the_smallest_that_hold(rate: float, draws: int) -
 def test_two_codes_know_the_law_of_weighted_noise(parts: tuple[tuple[float, int], ...]) -> None:
     """Margin and tail by inversion at points, by transform of the whole law, and by draws."""
     margin = noise_intervals.margin(parts, 0.05)
-    assert margin == pytest.approx(laplace_sums.margin(parts, 0.05), rel=1e-3)
+    assert margin == pytest.approx(aggregate_intervals.margin(parts, 0.05), rel=1e-3)
     rng = np.random.default_rng(1)
     drawn = sum(weight * rng.laplace(size=(40_000, n)).sum(axis=1) for weight, n in parts)
     if margin:
-        assert noise_intervals.tail(parts, margin) == pytest.approx(laplace_sums.tail(parts, margin), rel=1e-2)
+        assert noise_intervals.tail(parts, margin) == pytest.approx(aggregate_intervals.tail(parts, margin), rel=1e-2)
         assert np.mean(np.abs(drawn) > margin) == pytest.approx(0.05, abs=0.006)
     assert noise_intervals.tail(parts, 0.0) == 1.0
 

@@ -20,7 +20,7 @@ from anonkit.mechanisms.concentrated_loss import rho_units_within
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 from anonkit.promises.approximate_dp import ApproximateDP
-from anonkit.promises.pure_central_dp import CentralDP
+from anonkit.promises.noise_promises import CentralDP
 
 NAMES = [f"a{at:02d}" for at in range(30)]
 VALUES = ("x", "y", "z")

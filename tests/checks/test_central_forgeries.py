@@ -24,8 +24,8 @@ from anonkit.checks.central_plans import expected_account
 from anonkit.errors import ReleaseFormatError
 from anonkit.policy.column_declarations import Column, Missing, Role
 from anonkit.policy.declaration import Policy
-from anonkit.promises.neighbouring_tables import REPLACE
-from anonkit.promises.pure_central_dp import CentralDP
+from anonkit.promises.guarantee import REPLACE
+from anonkit.promises.noise_promises import CentralDP
 
 POLICY = Policy(
     columns={

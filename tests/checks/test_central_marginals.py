@@ -11,7 +11,7 @@ from checks.forgeries import Edit, Files, forged, verdict
 
 from anonkit.errors import GuaranteeError, InternalError, ParameterError
 from anonkit.promises.approximate_dp import ApproximateDP
-from anonkit.promises.pure_central_dp import CentralDP
+from anonkit.promises.noise_promises import CentralDP
 from tests.privacy.mutation import Mutant, in_place
 from tests.promises.test_found_marginals import FORMS, ONE, released
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.budget_rules.pair_grid import AttributeSize, PairGrid
+from anonkit.budget_rules.pair_rule import AttributeSize, PairGrid
 from anonkit.checks.central_pairs import is_followed, reading_width
 
 NAMES = ["a", "b", "c", "d", "e"]

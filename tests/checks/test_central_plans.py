@@ -18,8 +18,7 @@ from anonkit.dp_trees.marginals.learned_marginals import planned
 from anonkit.dp_trees.questions import CodedBatch
 from anonkit.dp_trees.release.stacked_trees import StackedMethod
 from anonkit.errors import ParameterError, ReleaseFormatError
-from anonkit.mechanisms.accounting import Accounting
-from anonkit.mechanisms.approximate_accounting import ApproximateAccounting
+from anonkit.mechanisms.accounting import Accounting, ApproximateAccounting
 from anonkit.methods import make_method
 from anonkit.methods.dp_marginals import DPMarginals
 from anonkit.methods.dp_nb import DPNB

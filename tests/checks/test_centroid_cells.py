@@ -16,7 +16,7 @@ from checks.forging import at, cells, recounted, stated_anew
 
 import anonkit
 from anonkit.checks.centroid_cells import _text
-from anonkit.domains.cell_keys import cell_texts
+from anonkit.domains.domain_codes import cell_texts
 from anonkit.errors import UncheckedError
 
 POLICY: dict[str, Any] = {

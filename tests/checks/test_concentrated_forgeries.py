@@ -11,14 +11,14 @@ import pytest
 from checks.forgeries import Edit, Files, forged, verdict
 
 import anonkit
+from anonkit.checks.account_lines import epsilon_of, rho_of
 from anonkit.checks.central import central_checks
 from anonkit.checks.central_account import approximate_loss, published_account
-from anonkit.checks.gaussian_lines import epsilon_of, rho_of
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import ReleaseFormatError
 from anonkit.mechanisms.concentrated_loss import rho_units_within
 from anonkit.promises.approximate_dp import ApproximateDP
-from anonkit.promises.pure_central_dp import CentralDP
+from anonkit.promises.noise_promises import CentralDP
 
 
 @pytest.fixture(scope="module")

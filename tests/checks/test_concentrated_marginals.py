@@ -14,16 +14,16 @@ import pytest
 from checks.forgeries import Edit, Files, forged, verdict
 
 import anonkit
+from anonkit.checks.account_lines import choice_rho_of
 from anonkit.checks.central_account import approximate_loss, published_account
 from anonkit.checks.central_marginal_plan import delta_may_pay
 from anonkit.checks.central_params import facts_of
-from anonkit.checks.gaussian_lines import choice_rho_of
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import ReleaseFormatError
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 from anonkit.promises.approximate_dp import ApproximateDP
-from anonkit.promises.pure_central_dp import CentralDP
+from anonkit.promises.noise_promises import CentralDP
 
 POLICY = bank_customers_policy()
 

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anonkit.checks.counted_as import ReadValues, folding
 from anonkit.checks.disclosure import measure
-from anonkit.checks.read_values import ReadValues, folding
 from anonkit.integrations.dbt import PACKAGE
 from anonkit.promises.no_values import NO_VALUES
 

@@ -19,9 +19,9 @@ from part_workers import Elsewhere, without_rows
 from anonkit.bundle.part_workers import Message, read_by
 from anonkit.checks import clear_parts, spread_confidence, spread_files, table_scans
 from anonkit.checks.clear_parts import KnownBeside
+from anonkit.checks.counted_as import ReadValues
 from anonkit.checks.disclosure import measure
 from anonkit.checks.identical_record_sets import fewest_alike
-from anonkit.checks.read_values import ReadValues
 from anonkit.errors import EngineError
 
 KINDS: dict[str, tuple[pa.DataType, Callable[[int], Any]]] = {

@@ -17,7 +17,7 @@ from checks.forgeries import Files
 from checks.leaf_mutants import Mutant, is_accepted, mutants, sampled
 from checks.small_releases import FAMILIES
 
-from anonkit.checks.known_keys import OWN, key_checks
+from anonkit.checks.written_files import OWN, key_checks
 from anonkit.methods import method_class, method_names
 
 WORDS, NAME, NEXT, DRAWN, SEARCH, SCORE, ROUNDING, UNSAID = (

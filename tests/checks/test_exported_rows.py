@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from postgresql import Server
 
-from anonkit.bundle.exports.export_targets import Target
+from anonkit.bundle.exports.export_files import Target
 from anonkit.bundle.exports.opened_targets import ReleasedTable, form_of
 from anonkit.checks.exported_rows import export_checks
 

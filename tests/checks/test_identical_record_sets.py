@@ -19,12 +19,12 @@ from anonkit.errors import GuaranteeError, ReleaseFormatError
 from anonkit.k_anonymity.search.shared_sets import SharedSets
 from anonkit.ledger.account import Account
 from anonkit.methods import make_method
-from anonkit.pipeline.release_output import Output
 from anonkit.pipeline.release_path import release_table
-from anonkit.pipeline.release_request import ReleaseRequest
+from anonkit.pipeline.release_space import Output
+from anonkit.pipeline.request_form import ReleaseRequest
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
-from anonkit.policy.rows_per_person import PersonRows
+from anonkit.policy.person_candidates import PersonRows
 from anonkit.promises.anonymous_classes import ALL_ROWS, ONE_ROW, KAnonymity
 from anonkit.promises.promise_kinds import read_promise
 from anonkit.report.promise_words.class_words import ClassWords

@@ -30,10 +30,8 @@ from checks.leaf_mutants import Mutant
 from checks.small_releases import FAMILIES, made
 
 import anonkit
-from anonkit.bundle.capped_files import read_capped
-from anonkit.bundle.json_documents import parse_json, read_json
-from anonkit.bundle.release_names import DATA, NAMED
-from anonkit.bundle.size_limits import LARGEST_FILES, MOST_CELLS, STATED_SIZES
+from anonkit.bundle.json_documents import LARGEST_FILES, MOST_CELLS, STATED_SIZES, parse_json, read_capped, read_json
+from anonkit.bundle.release_place import DATA, NAMED
 from anonkit.checks.validation import validate
 from anonkit.cli import anonkit as commands
 from anonkit.cli.boundary import run

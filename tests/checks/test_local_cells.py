@@ -13,7 +13,7 @@ import pytest
 
 from anonkit.checks.local_cells import cell_checks, count_answers
 from anonkit.checks.local_params import PublishedAnswers, read_answers
-from anonkit.domains.attribute_domains import Categories
+from anonkit.domains.number_bins import Categories
 from anonkit.errors import ReleaseFormatError
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.transformed_response import TransformedResponse

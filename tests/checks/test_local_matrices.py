@@ -14,18 +14,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonkit.checks.local_matrices import BlindAndNear, OwnMatrix, ResponseWords, loss_of, truth_or_blind
+from anonkit.checks.local_matrices import (
+    BlindAndNear,
+    BlindAndSets,
+    OwnMatrix,
+    ResponseWords,
+    loss_of,
+    set_or_blind,
+    truth_or_blind,
+)
 from anonkit.checks.local_params import FORMAT, PublishedAnswers, RandomizedColumn, read_answers
 from anonkit.checks.local_promise import breach_of, published_loss
-from anonkit.checks.local_sets import BlindAndSets, set_or_blind
-from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.number_bins import Categories, Grid
 from anonkit.errors import ReleaseFormatError
-from anonkit.mechanisms.alias_table import AliasTable
-from anonkit.mechanisms.code_randomizers import randomizer_of
+from anonkit.mechanisms.code_randomizers import AliasTable, randomizer_of
 from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse
-from anonkit.published.channels.response_channel import Channel
-from anonkit.published.channels.response_matrix import ResponseMatrix
+from anonkit.published.channels.response_channel import Channel, ResponseMatrix
 from anonkit.published.channels.set_response import SetResponse
 from anonkit.published.channels.transformed_response import ContinuousDraw, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget

@@ -18,7 +18,7 @@ import anonkit
 from anonkit.checks import local_shuffle
 from anonkit.checks.local_matrices import truth_or_blind
 from anonkit.checks.local_params import PublishedAnswers, read_answers
-from anonkit.domains.attribute_domains import Categories
+from anonkit.domains.number_bins import Categories
 from anonkit.errors import ReleaseFormatError
 from anonkit.mechanisms import shuffle_amplification
 from anonkit.mechanisms.shuffle_amplification import ResponseRatios, RowAnswers

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.checks.number_cells import EqualCells, fewest, is_as_written, multiples_of
-from anonkit.domains.attribute_domains import Grid
-from anonkit.domains.whole_values import WholeValues
+from anonkit.domains.number_bins import Grid
+from anonkit.domains.rounding_grid import WholeValues
 from anonkit.errors import ReleaseFormatError
 from anonkit.policy.declaration import Policy
 

@@ -24,9 +24,8 @@ from anonkit.bundle.data_files import parts_of
 from anonkit.bundle.part_workers import read_by
 from anonkit.bundle.sql_names import alike_names, own_names
 from anonkit.checks import spread_files, table_scans
-from anonkit.checks.candidate_values import fewest_values
 from anonkit.checks.disclosure import Disclosure, measure
-from anonkit.checks.identical_record_sets import fewest_alike
+from anonkit.checks.identical_record_sets import fewest_alike, fewest_values
 from anonkit.checks.table_scans import columns_of, combined, count_combinations, opened, read_once
 from anonkit.errors import EngineError
 

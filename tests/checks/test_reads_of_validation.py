@@ -17,7 +17,7 @@ import pytest
 from checks.forgeries import SMALL, Files
 
 import anonkit
-from anonkit.checks import counted_values, table_scans
+from anonkit.checks import class_counts, table_scans
 from anonkit.checks.disclosure import measure
 from anonkit.errors import EngineError
 
@@ -133,6 +133,6 @@ def test_values_are_looked_at_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     table = pa.table({"q": ["a"] * 3 + ["b"] * 2 + ["c"], "s": [1, 2, 3, 1, 2, 5]})
     whole = measure(table, ["q"], sensitive=["s"])
 
-    monkeypatch.setattr(counted_values, "_PAIRS", 2)
+    monkeypatch.setattr(class_counts, "_PAIRS", 2)
 
     assert measure(table, ["q"], sensitive=["s"]) == whole

@@ -17,9 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import anonkit
-from anonkit.bundle.release_names import COPIES
-from anonkit.bundle.release_place import Place
-from anonkit.checks.released_copies import copy_checks
+from anonkit.bundle.release_place import COPIES, Place
+from anonkit.checks.validation import copy_checks
 from anonkit.datasets import bank_customers
 from anonkit.errors import MissingDependencyError, ReleaseFormatError
 

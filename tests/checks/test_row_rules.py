@@ -19,7 +19,7 @@ from anonkit.domains.public_rules import PublicRules
 from anonkit.errors import GuaranteeError, ReleaseFormatError
 from anonkit.policy.declaration import Policy
 from anonkit.published import kept_rules
-from anonkit.published.cell_places import cells_of_places
+from anonkit.published.released_cells import cells_of_places
 
 RULES = [
     {"determines": {"from": "city", "to": "floor", "map": [["Bonn", 1], ["Ulm", 4], ["Wien", 8]]}},
@@ -237,7 +237,7 @@ def test_a_rule_forbids_cells_of_a_number_and_a_bin_only_where_none_is_left() ->
 
 def anonkit_domain(params: dict[str, Any], name: str, among: str = "columns") -> Any:
     """Return a domain as the methods read it."""
-    from anonkit.domains.attribute_domains import Categories, Grid
+    from anonkit.domains.number_bins import Categories, Grid
 
     raw = next(column for column in params[among] if column["name"] == name)["domain"]
     return Grid.from_params(raw) if "bounds" in raw else Categories.from_params(raw)

@@ -1,15 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Risk of a class by its size: two independent ways to the same expectation, and figures of the literature."""
+"""Risk of a class by its size: two independent ways to the same expectation, and figures of the literature.
+
+Arguments about the population are given in one way, and are possible.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.checks.sample_estimates import BY_CONSTRUCTION, estimates_of, expected_risks
-from anonkit.estimators.population.individual_risk import individual_risk
+from anonkit.checks.sample_estimates import BY_CONSTRUCTION, AgainstPopulation, estimates_of, expected_risks
+from anonkit.errors import ParameterError
+from anonkit.estimators.population.log_linear_risk import individual_risk
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"file": "register.csv", "size": 10}, "say the same thing"),
+        ({"size": 10, "fraction": 0.5}, "say the same thing"),
+        ({"size": 0}, "must be at least 1"),
+        ({"fraction": 0.0}, r"must be in \(0, 1\]"),
+        ({"fraction": 1.5}, r"must be in \(0, 1\]"),
+        ({"file": "register.csv", "k_map": 1}, "must be at least 2"),
+        ({"size": 10, "k_map": 2}, "counted in a file"),
+    ],
+)
+def test_what_cannot_be_is_refused(given: dict[str, Any], said: str) -> None:
+    """Two bases, sizes and shares out of their range, and a k that no file counts."""
+    with pytest.raises(ParameterError, match=said):
+        AgainstPopulation(**given)
+
+
+def test_the_share_of_the_population() -> None:
+    """By a size, a file or the share itself; none where the file has fewer people than the table."""
+    assert AgainstPopulation(size=100).fraction_of(10, None) == 0.1
+    assert AgainstPopulation(fraction=0.25).fraction_of(10, None) == 0.25
+    assert AgainstPopulation(file="register.csv").fraction_of(10, 40) == 0.25
+    assert AgainstPopulation(file="register.csv").fraction_of(10, 9) is None
+    with pytest.raises(ParameterError, match="smaller than the table"):
+        AgainstPopulation(size=9).fraction_of(10, None)
+    bases = [AgainstPopulation(**one).basis for one in ({}, {"file": "f.csv"}, {"size": 1}, {"fraction": 0.1})]
+    assert bases == ["none", "file", "size", "fraction"]
+    assert not AgainstPopulation().is_given
 
 
 @given(sizes=st.sets(st.integers(1, 4000), min_size=1, max_size=12), fraction=st.floats(1e-6, 1))

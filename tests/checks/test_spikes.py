@@ -11,8 +11,8 @@ import pytest
 from checks.forgeries import Edit, Files, forged, verdict
 
 import anonkit
-from anonkit.domains.attribute_domains import Grid
-from anonkit.domains.whole_values import WholeValues
+from anonkit.domains.number_bins import Grid
+from anonkit.domains.rounding_grid import WholeValues
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.policy.column_declarations import Column
 from anonkit.policy.declaration import Policy

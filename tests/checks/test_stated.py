@@ -15,7 +15,7 @@ from checks.leaf_mutants import Mutant, is_accepted, mutants
 from checks.stated_releases import CELLS, LINES, POLICY, RowsByCells, made, people
 
 import anonkit
-from anonkit.checks.stated_account import loss_of_draw, not_below
+from anonkit.checks.stated import loss_of_draw, not_below
 from anonkit.checks.stated_params import read_statement
 from anonkit.errors import GuaranteeError, ReleaseFormatError
 from anonkit.protocols import Draft

@@ -10,10 +10,10 @@ import pytest
 from mechanisms.stated_tables import as_params, drawing, stating
 
 from anonkit.checks.central_params import PublicDomain
-from anonkit.checks.stated_account import loss_of
+from anonkit.checks.stated import loss_of
 from anonkit.checks.stated_params import labels_of, read_statement
 from anonkit.errors import ReleaseFormatError
-from anonkit.published.statements.queries import Count, ModeScore, RankScore, Sum
+from anonkit.published.statements.noise_statement import Count, ModeScore, RankScore, Sum
 
 Params = dict[str, Any]
 TRUE: Params = as_params(

@@ -18,7 +18,7 @@ import anonkit
 from anonkit.bundle.data_files import joint_digest
 from anonkit.bundle.part_workers import Message
 from anonkit.bundle.private_files import _PREFIX
-from anonkit.bundle.release_names import DATA, DESCRIPTOR, PARAMS
+from anonkit.bundle.release_place import DATA, DESCRIPTOR, PARAMS
 from anonkit.checks.table_scans import scanned
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import GuaranteeError, ReleaseFormatError

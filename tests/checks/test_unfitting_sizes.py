@@ -9,8 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from anonkit.bundle.release_names import DESCRIPTOR
-from anonkit.bundle.release_place import Place
+from anonkit.bundle.release_place import DESCRIPTOR, Place
 from anonkit.checks.people import _size
 from anonkit.checks.spread_confidence import CountClasses
 from anonkit.checks.spread_files import written

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from anonkit.checks import table_scans
 from anonkit.checks.clear_parts import KnownBeside
+from anonkit.checks.counted_as import ReadValues, folding
 from anonkit.checks.disclosure import measure
-from anonkit.checks.read_values import ReadValues, folding
 from anonkit.checks.table_scans import counted_alike, opened
 from anonkit.checks.value_confidence import ColumnConfidence, shown, value_confidence
 

@@ -20,7 +20,7 @@ from anonkit.cli.desk import command
 from anonkit.desk.decided_release import PRIVATE, RELEASE
 from anonkit.desk.release_desk import Desk
 from anonkit.errors import ParameterError
-from anonkit.pipeline.release_output import Output
+from anonkit.pipeline.release_space import Output
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from anonkit.ledger import NAME
-from anonkit.ledger.users_ledger import users_ledger
+from anonkit.ledger.ledger_place import users_ledger
 
 
 def test_people_see_what_is_spent_and_left(cli: Any, table: Path, released: Path) -> None:

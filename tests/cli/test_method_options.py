@@ -18,7 +18,7 @@ from anonkit.errors import ParameterError
 from anonkit.methods import METHODS, method_class
 from anonkit.parameters import parameter, parameters_of
 from anonkit.policy.declaration import Policy
-from anonkit.promises.no_guarantee import NoGuarantee
+from anonkit.promises.guarantee import NoGuarantee
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ import anonkit
 from anonkit.cli.summary import OWNER_HEADING, notes_of, release_document, release_text
 from anonkit.errors import GuaranteeError
 from anonkit.ledger import Ledger
-from anonkit.ledger.users_ledger import users_ledger
+from anonkit.ledger.ledger_place import users_ledger
 from anonkit.methods import make_method
 from anonkit.pipeline import declared_source, release_path
 from anonkit.pipeline.output_measures import SourceCounts

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from anonkit.ledger.ledger_pointer import POINTER
-from anonkit.ledger.users_ledger import users_ledger
+from anonkit.ledger.applied_recoding import POINTER
+from anonkit.ledger.ledger_place import users_ledger
 from anonkit.report.markdown import report_markdown
 
 SUFFIXES = (".datapackage.json", ".params.json", ".parquet", ".report.html", ".report.json")

@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from anonkit.ledger import NAME, Ledger
-from anonkit.ledger.ledger_pointer import POINTER
-from anonkit.ledger.users_ledger import users_ledger
+from anonkit.ledger.applied_recoding import POINTER
+from anonkit.ledger.ledger_place import users_ledger
 from anonkit.pipeline.changed_defaults import ROWS
 from tests.ledger.claims import as_version_4
 from tests.pipeline.test_changed_defaults import WITHOUT_RECIPE

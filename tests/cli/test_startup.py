@@ -129,7 +129,7 @@ def test_other_threads_find_pandas_while_it_is_kept_out_of_one() -> None:
 def test_a_data_frame_is_made_after_pyarrow_has_found_no_pandas() -> None:
     """Modules hidden from the first array can be imported afterwards, and finders are as before."""
     script = (
-        "import sys\nfrom anonkit.pipeline.arrays import without_pandas\n"
+        "import sys\nfrom anonkit.pipeline.validating import without_pandas\n"
         "without_pandas()\nimport pyarrow as pa\ncolumn = pa.array([1, 2])\n"
         "kept_out = [finder for finder in sys.meta_path if type(finder).__name__ == 'KeptOut']\n"
         "print(kept_out, 'pandas' in sys.modules, column.to_pandas().sum())\n"

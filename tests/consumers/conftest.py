@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from anonkit.consumers.columns import Columns
-from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.number_bins import Categories, Grid
 from anonkit.mechanisms.asked_attributes import asked_attribute
 from anonkit.mechanisms.code_randomizers import randomizer_of
 from anonkit.mechanisms.number_randomizer import NumberRandomizer

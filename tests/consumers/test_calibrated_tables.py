@@ -9,10 +9,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from anonkit.consumers.learned_models import statistics_of_tables
 from anonkit.consumers.naive_bayes import NaiveBayes
-from anonkit.consumers.noisy_statistics import statistics_of_tables
-from anonkit.domains.array_types import FloatArray, IntArray
-from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.coded_columns import FloatArray, IntArray
+from anonkit.domains.number_bins import Categories, Grid
 from anonkit.errors import ReleaseFormatError
 from anonkit.estimators.evidence_weight import SKEWED, weight_of_tables
 from anonkit.mechanisms.accounting import units_of

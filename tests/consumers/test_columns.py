@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from anonkit.consumers.columns import Columns
-from anonkit.domains.attribute_domains import UNKNOWN, Categories
+from anonkit.domains.number_bins import UNKNOWN, Categories
 from anonkit.errors import SourceError
 
 DOMAIN = Categories(values=("a", "b"), has_missing=True)

@@ -9,7 +9,7 @@ import pytest
 
 import anonkit
 from anonkit.consumers import NaiveBayes
-from anonkit.domains.array_types import FloatArray
+from anonkit.domains.coded_columns import FloatArray
 from anonkit.policy.declaration import Policy
 
 POLICY = {

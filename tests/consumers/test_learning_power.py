@@ -21,12 +21,12 @@ from anonkit.consumers.learning_power import (
     learning_power,
 )
 from anonkit.datasets import bank_customers, bank_customers_policy
-from anonkit.domains.attribute_domains import Categories
-from anonkit.estimators.response_inversion import JointAnswers
+from anonkit.domains.number_bins import Categories
+from anonkit.estimators.consistent_counts import JointAnswers
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.set_response import SetResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
-from anonkit.randomized_response.answer_sets import best_category_response
+from anonkit.randomized_response.number_response import best_category_response
 
 from .conftest import CLASSES, publish_table
 

@@ -14,7 +14,7 @@ from sklearn.datasets import load_iris
 
 from anonkit.consumers import NaiveBayes
 from anonkit.consumers.naive_bayes import ReconstructionWarning
-from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.number_bins import Categories, Grid
 from anonkit.errors import ReleaseFormatError
 from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse

@@ -17,7 +17,7 @@ from anonkit.consumers import NaiveBayes
 from anonkit.consumers.learned_models import learned_from
 from anonkit.consumers.naive_bayes import ReleasedRowsWarning
 from anonkit.datasets import bank_customers, bank_customers_policy
-from anonkit.domains.attribute_domains import Categories
+from anonkit.domains.number_bins import Categories
 from anonkit.errors import ParameterError, SourceError
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget

@@ -11,7 +11,7 @@ from benchmarks import interval_coverage as measured
 
 from anonkit.consumers import NaiveBayes, by_class, frequencies, histogram
 from anonkit.consumers.factors import ShareFactor
-from anonkit.domains.attribute_domains import Grid
+from anonkit.domains.number_bins import Grid
 from anonkit.errors import ParameterError
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget

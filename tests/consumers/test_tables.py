@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from anonkit.consumers import by_class, frequencies, histogram, moments, two_way
-from anonkit.domains.attribute_domains import Categories
+from anonkit.domains.number_bins import Categories
 from anonkit.errors import ParameterError, SourceError
 from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse
-from anonkit.published.channels.response_matrix import ResponseMatrix
+from anonkit.published.channels.response_channel import ResponseMatrix
 from anonkit.published.channels.transformed_response import PUBLISHED, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 

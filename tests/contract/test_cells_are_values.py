@@ -21,13 +21,13 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.bundle.private_files import PrivateFolder
-from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.domains.domain_codes import codes_of_cells
+from anonkit.domains.number_bins import Categories, Grid
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.engines.reading.settled_tables import settled
 from anonkit.methods import make_method
 from anonkit.pipeline.declared_source import declared_source
-from anonkit.pipeline.release_request import ReleaseRequest
+from anonkit.pipeline.request_form import ReleaseRequest
 from anonkit.policy.public_domains import NumericAttribute, public_attribute
 
 FIRST = date(2020, 1, 1)

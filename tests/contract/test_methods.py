@@ -15,14 +15,14 @@ import pyarrow as pa
 import pytest
 
 import anonkit
-from anonkit.bundle.release_names import DATA, DESCRIPTOR, PAGE, PARAMS, REPORT
+from anonkit.bundle.release_place import DATA, DESCRIPTOR, PAGE, PARAMS, REPORT
 from anonkit.bundle.stored_release import Release
 from anonkit.checks.central_account import published_account
 from anonkit.checks.disclosure import measure
 from anonkit.checks.local_params import read_answers
 from anonkit.checks.local_promise import published_loss
 from anonkit.datasets import bank_customers, bank_customers_policy
-from anonkit.domains.attribute_domains import Categories
+from anonkit.domains.number_bins import Categories
 from anonkit.engines import ENGINES
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.methods import METHODS, example_of, make_method, method_class, presets_of

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from keywords_of_calls import keywords_of
 
-from anonkit.pipeline.release_options import MethodParameters
+from anonkit.pipeline.request_form import MethodParameters
 
 FOLDER = Path(__file__).parent
 UPDATE = "out of date: python tests/documentation/python_reference.py"

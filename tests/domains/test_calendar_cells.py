@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from anonkit.domains.calendar_cells import CalendarReader, settled_type
 from anonkit.domains.calendar_parts import CalendarKind
-from anonkit.domains.interval_ends import place
+from anonkit.domains.named_parts import place
 from anonkit.errors import ParameterError
 
 FORMATS = ["%d.%m.%Y", "%m/%d/%Y", "%Y%m%d", "%d %b %Y", "%B %d, %Y", "%Y-%m-%d", "100%% %d/%m/%Y"]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.domains.calendar_parts import LEVELS, CalendarKind, CalendarParts, first_places, part_numbers
-from anonkit.domains.interval_ends import place
+from anonkit.domains.named_parts import place
 from anonkit.errors import ParameterError
 
 DAYS = st.dates()

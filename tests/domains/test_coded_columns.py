@@ -1,4 +1,7 @@
-"""Integer codes: sorting, renumbering, combining."""
+"""Integer codes: sorting, renumbering, combining.
+
+Numbers as Arrow arrays with marks of what is missing.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,26 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from anonkit.domains.coded_columns import CodedColumn, combine, count_combinations, densify, ranked
+from anonkit.domains.coded_columns import CodedColumn, array_of, combine, count_combinations, densify, ranked
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int32, np.float64])
+@given(cells=st.lists(st.tuples(st.integers(0, 100), st.booleans()), max_size=40), step=st.sampled_from([1, 2]))
+def test_what_is_not_present_is_missing(kind: type, cells: list[tuple[int, bool]], step: int) -> None:
+    """Every number is in its place, whatever the length is and however the numbers lie in memory."""
+    values = np.array([value for value, _ in cells], dtype=kind)[::step]
+    present = np.array([there for _, there in cells], dtype=bool)[::step]
+    made = array_of(values, present)
+    made.validate(full=True)
+    assert made.equals(pa.array(values, mask=~present))
+    assert made.null_count == int((~present).sum())
+
 
 CODES = hnp.arrays(np.int64, st.integers(0, 40), elements=st.integers(0, 8) | st.integers(0, 2**61))
 

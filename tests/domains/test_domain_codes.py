@@ -1,16 +1,227 @@
-"""Cells as codes of public domains: the same codes for texts, dictionaries and other types; nothing is refused."""
+"""Cells as codes of public domains: the same codes for texts, dictionaries and other types; nothing is refused.
+
+Keys of joined tables: equal exactly when their texts are.
+
+Cells of columns of every type: whole columns mean what their cells mean one by one.
+
+The one rule by which texts are numbers, and by which people are distinguished: a text at a time, exactly.
+"""
 
 from __future__ import annotations
 
+import datetime
 from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from anonkit.domains.attribute_domains import UNKNOWN, Categories, Grid
-from anonkit.domains.domain_codes import codes_of_cells, labels_of_cells, numbers_of_cells, refuse_kinds
+from anonkit.domains.domain_codes import (
+    cell_keys,
+    cell_numbers,
+    cell_texts,
+    codes_of_cells,
+    exact_decimal,
+    join_keys,
+    key_of_text,
+    labels_of_cells,
+    number_of_text,
+    numbers_of_cells,
+    refuse_kinds,
+)
+from anonkit.domains.number_bins import UNKNOWN, Categories, Grid
 from anonkit.errors import PolicyError
+
+TEXT = st.none() | st.text(max_size=4) | st.sampled_from(["7", "007", "7.0", " 7", "x37", "٧"])
+
+
+@given(st.lists(st.tuples(TEXT, TEXT), min_size=2, max_size=8))
+def test_two_keys_are_one_when_all_their_texts_are(rows: list[tuple[str | None, str | None]]) -> None:
+    """007 and 7 are two, `a`+`b` is not `ab`, a missing part makes no key; reading units merges none of them."""
+    columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
+    keys = join_keys(columns).to_pylist()
+
+    for at, one in enumerate(rows):
+        assert (keys[at] is None) == (None in one)
+        for also, other in enumerate(rows):
+            assert (keys[at] is not None and keys[at] == keys[also]) == (None not in one and one == other)
+    assert cell_keys(pa.array(keys, pa.string())).to_pylist() == keys
+
+
+def test_numbers_by_the_type_of_their_file_are_one_number() -> None:
+    """7 in a column of integers, 7.0 in one of floats and the text 7 are one key; the text 007 is another."""
+    keys = [
+        join_keys([pa.array(values, kind)])[0].as_py()
+        for values, kind in (([7], pa.int64()), ([7.0], pa.float64()), (["7"], pa.string()), (["007"], pa.string()))
+    ]
+
+    assert keys[0] == keys[1] == keys[2] != keys[3]
+
+
+SPELLED = st.sampled_from(
+    ["12", "12.0", " 12", "1.2e1", "012", "x7", " x7", "", " ", "2.5", "-0", "1e400", "nan", "inf", "0x1F", "+7", "7."]
+)
+TEXTS = st.none() | SPELLED | st.text(max_size=6) | st.integers().map(str) | st.floats().map(repr)
+COLUMNS = st.one_of(
+    st.lists(TEXTS).map(lambda cells: pa.array(cells, pa.string())),
+    st.lists(TEXTS).map(lambda cells: pa.array(cells, pa.string()).dictionary_encode()),
+    st.lists(st.none() | st.integers(-(2**63), 2**63 - 1)).map(lambda cells: pa.array(cells, pa.int64())),
+    st.lists(st.none() | st.integers(0, 2**64 - 1)).map(lambda cells: pa.array(cells, pa.uint64())),
+    st.lists(st.none() | st.floats()).map(lambda cells: pa.array(cells, pa.float64())),
+    st.lists(st.none() | st.floats(width=32)).map(lambda cells: pa.array(cells, pa.float32())),
+    st.lists(st.none() | st.integers(-(10**20), 10**20).map(lambda n: Decimal(n).scaleb(-3))).map(
+        lambda cells: pa.array(cells, pa.decimal128(30, 3))
+    ),
+    st.lists(st.none() | st.booleans()).map(lambda cells: pa.array(cells, pa.bool_())),
+    st.lists(st.none() | st.dates()).map(lambda cells: pa.array(cells, pa.date32())),
+    st.lists(st.none() | st.datetimes()).map(lambda cells: pa.array(cells, pa.timestamp("us"))),
+)
+
+
+@given(COLUMNS)
+def test_a_column_means_what_its_cells_mean(column: pa.Array) -> None:
+    """Keys, texts and numbers of a column are those of its cells one by one: no cell looks at another."""
+    for read in (cell_keys, cell_texts):
+        alone = [read(column[at : at + 1]).to_pylist()[0] for at in range(len(column))]
+        assert read(column).to_pylist() == alone
+        assert read(column[1:]).to_pylist() == alone[1:]
+    numbers = [cell_numbers(column[at : at + 1])[0] for at in range(len(column))]
+    assert np.array_equal(cell_numbers(column), np.array(numbers), equal_nan=True)
+
+
+@given(COLUMNS)
+def test_the_fast_way_is_the_rule(column: pa.Array) -> None:
+    """Arrow's result for whole columns is the rule's result for the text of each cell."""
+    texts = cell_texts(column).to_pylist()
+    assert cell_keys(column).to_pylist() == [None if text is None else key_of_text(text) for text in texts]
+
+
+@given(st.lists(TEXTS))
+def test_the_numbers_of_texts_are_the_rule(cells: list[str | None]) -> None:
+    """Numbers are rounded once, wherever they are parsed; all else is missing."""
+    wanted = [number_of_text(cell) if cell is not None else None for cell in cells]
+    floats = np.array([np.nan if number is None else number for number in wanted], dtype=np.float64)
+    assert np.array_equal(cell_numbers(pa.array(cells, pa.string())), floats, equal_nan=True)
+
+
+@given(st.lists(st.none() | st.text("0123456789.-/", max_size=40) | st.integers(0, 400).map(lambda n: "7" * n)))
+def test_plain_numbers_are_the_rule(cells: list[str | None]) -> None:
+    """Texts of digits, points and signs read the same at the speed of a scan, however many digits they have."""
+    wanted = [number_of_text(cell) if cell is not None else None for cell in cells]
+    floats = np.array([np.nan if number is None else number for number in wanted], dtype=np.float64)
+    assert np.array_equal(cell_numbers(pa.array(cells, pa.string())), floats, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        pa.array([12], pa.int8()),
+        pa.array([12], pa.uint64()),
+        pa.array([12.0], pa.float64()),
+        pa.array([12.0], pa.float32()),
+        pa.array([Decimal("12.00")]),
+        pa.array(["012"]),
+        pa.array([" 1.2e1"]).dictionary_encode(),
+    ],
+    ids=lambda cells: str(cells.type),
+)
+def test_a_number_is_one_key_in_every_type(cells: pa.Array) -> None:
+    """Twelve is twelve, whatever file it came from."""
+    assert cell_keys(cells).to_pylist() == ["12"]
+
+
+def test_typed_cells_have_plain_texts() -> None:
+    """Truth values, dates, times and floats are spelled as people spell them; NaN is missing."""
+    assert cell_texts(pa.array([True, False])).to_pylist() == ["true", "false"]
+    assert cell_texts(pa.array([datetime.date(2020, 2, 1)])).to_pylist() == ["2020-02-01"]
+    moments = pa.array([datetime.datetime(2020, 2, 1), datetime.datetime(2020, 2, 1, 1, 2, 3, 500_000)])
+    assert cell_texts(moments).to_pylist() == ["2020-02-01 00:00:00", "2020-02-01 01:02:03.5"]
+    assert cell_texts(pa.array([1.0, 0.1, float("nan")])).to_pylist() == ["1", "0.1", None]
+    assert cell_texts(pa.array([Decimal("2.50")])).to_pylist() == ["2.5"]
+    assert cell_texts(pa.array([0.1], pa.float32())).to_pylist() == ["0.1"]
+    assert cell_keys(pa.array([2**53 + 1, 2**53])).to_pylist() == ["9007199254740993", "9007199254740992"]
+
+
+DECIMALS = st.decimals(allow_nan=False, allow_infinity=False)
+
+
+@pytest.mark.parametrize(
+    "text", ["12", "12.0", " 12", "1.2e1", "012", "+12", "12.", "0.12e2", "120e-1", "１２", "١٢\t"]
+)
+def test_every_spelling_of_a_number_is_one(text: str) -> None:
+    """Blanks, zeros, signs, points, exponents and digits of other scripts do not make another number."""
+    assert exact_decimal(text) == "12"
+
+
+@pytest.mark.parametrize(
+    "text", ["nan", "inf", "-Infinity", "0x1F", "1_000", "1,000", "", " ", ".", "+", "e5", "1e", "1e5.0", "1 2", "12a"]
+)
+def test_words_other_bases_and_separators_are_no_numbers(text: str) -> None:
+    """A cell that is not plain decimal notation stays a string."""
+    assert exact_decimal(text) is None
+
+
+@given(DECIMALS)
+def test_the_form_is_exact(value: Decimal) -> None:
+    """The one form of a decimal is equal to it, and to the form of every other spelling."""
+    form = exact_decimal(str(value))
+    assert form is not None
+    assert Decimal(form) == value
+    assert exact_decimal(form) == form
+    assert exact_decimal(f" {value:f}0" if "." in f"{value:f}" else f"0{abs(value):f}.00") == (
+        form if "." in f"{value:f}" else exact_decimal(str(abs(value)))
+    )
+
+
+@given(DECIMALS, DECIMALS)
+def test_two_numbers_share_a_form_exactly_when_they_are_equal(one: Decimal, other: Decimal) -> None:
+    """No two numbers are merged, none is split."""
+    assert (exact_decimal(str(one)) == exact_decimal(str(other))) is (one == other)
+
+
+@given(st.integers())
+def test_whole_numbers_are_exact_beyond_doubles(value: int) -> None:
+    """2**53 + 1 is not 2**53."""
+    assert exact_decimal(str(value)) == str(value)
+    assert exact_decimal(str(value + 1)) != exact_decimal(str(value))
+
+
+def test_huge_exponents_are_not_multiplied_out() -> None:
+    """A cell of a few characters costs a few characters, whatever number it spells."""
+    assert exact_decimal("1e999999999") == "1e999999999"
+    assert exact_decimal("-10e-999999999") == "-1e-999999998"
+    assert exact_decimal("0e99999999999999999999") == "0"
+    assert exact_decimal("1e99999999999999999999") is None
+    assert exact_decimal("1e" + "0" * 5000 + "1") == "10"
+    assert exact_decimal("9" * 100_000) == "9" * 100_000
+    assert number_of_text("1e999999999") == float("inf")
+    assert number_of_text("1e-999999999") == 0
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_numbers_are_rounded_once(value: float) -> None:
+    """A text is the double that Python reads from it."""
+    assert number_of_text(repr(value)) == value
+    assert number_of_text(f"{Decimal(value):f}") == value
+
+
+@given(st.text())
+def test_a_key_is_its_own_key(text: str) -> None:
+    """Keys are settled: the key of a key is the same key, and blanks at the ends do not matter."""
+    key = key_of_text(text)
+    assert key is None or key_of_text(key) == key
+    assert key_of_text(f" {text}\t") == key
+
+
+def test_texts_are_distinguished_by_their_letters() -> None:
+    """Only blanks at the ends and compatibility forms do not matter; blanks alone are nobody."""
+    assert key_of_text(" a b ") == "a b"
+    assert key_of_text("ｘ７") == "x7"
+    assert key_of_text("A") != key_of_text("a")
+    assert key_of_text(" \t") is None
+
 
 LETTERS = Categories(values=("b", "a"), has_missing=True)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.checks.cell_labels import numbers_of
+from anonkit.checks.recoded_labels import numbers_of
 from anonkit.domains.grid_cells import GridParts, cell_name, code_of_index, index_of_code, resolution_of
 from anonkit.errors import ParameterError
 

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.domains.number_bins import NumberBins
+from anonkit.domains.number_bins import Categories, Grid, NumberBins
 from anonkit.domains.public_rules import Follows, Never, PublicRules, met_together, possible_row
-from anonkit.domains.whole_values import WholeValues
+from anonkit.domains.rounding_grid import WholeValues
 from anonkit.errors import ParameterError, ReleaseFormatError
 
 CITY = Categories(values=("Bonn", "Ulm", "Wien"), has_missing=True)

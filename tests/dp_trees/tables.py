@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.number_bins import Categories, Grid
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch
 from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
 

@@ -11,17 +11,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anonkit.budget_rules.level_weights import ALLOCATIONS
+from anonkit.budget_rules.forest_rule import ALLOCATIONS
 from anonkit.checks.central_account import published_account
 from anonkit.dp_trees.grower import _Grower, grow
-from anonkit.dp_trees.leaves import LabelOnly, NoisyClassCounts
-from anonkit.dp_trees.plan import Choices, Plan
-from anonkit.dp_trees.scores import ENTROPY, GINI, INFORMATION_GAIN, MAX_CLASS, noisy_gain_ratio, sulq_information
-from anonkit.dp_trees.split_selection import CutThenAttribute, JointSelection, NoisyCounts
+from anonkit.dp_trees.plan import Choices, LabelOnly, NoisyClassCounts, Plan
+from anonkit.dp_trees.split_selection import (
+    ENTROPY,
+    GINI,
+    INFORMATION_GAIN,
+    MAX_CLASS,
+    CutThenAttribute,
+    JointSelection,
+    NoisyCounts,
+    noisy_gain_ratio,
+    sulq_information,
+)
 from anonkit.dp_trees.tree_rows import Disjoint, PoissonBootstrap, Shared
 from anonkit.errors import BudgetError, ParameterError
 from anonkit.mechanisms.accounting import EXPONENTIAL, PERMUTE_AND_FLIP, PathAccount
-from anonkit.promises.neighbouring_tables import REPLACE
+from anonkit.promises.guarantee import REPLACE
 from anonkit.published.tree_attributes import Split
 from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from anonkit.dp_trees.additive_model.synthetic_population import LeafProductModel
-from anonkit.dp_trees.marginals.number_totals import with_totals
-from anonkit.dp_trees.marginals.product_mixture import Mixture
+from anonkit.dp_trees.marginals.mixture_rounding import with_totals
+from anonkit.dp_trees.marginals.table_fit import Mixture
 
 OFFSETS = np.array([0, 4, 6])
 

@@ -8,12 +8,12 @@ import json
 import numpy as np
 import pytest
 
-from anonkit.domains.attribute_domains import Categories
-from anonkit.dp_trees.leaf_cells import cells_of, label_of
+from anonkit.domains.number_bins import Categories
+from anonkit.dp_trees.microdata import cells_of, label_of
 from anonkit.dp_trees.taxonomy_specialization import SCORES, SpecializationPlan, _Specializer, specialize
 from anonkit.errors import ParameterError
 from anonkit.methods.diffp_id3 import DiffPID3
-from anonkit.promises.neighbouring_tables import REPLACE
+from anonkit.promises.guarantee import REPLACE
 from anonkit.published.tree_attributes import Attribute, Split
 from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.domains.array_types import FloatArray
+from anonkit.domains.coded_columns import FloatArray
 from anonkit.estimators.class_shrinkage import shrunken
-from anonkit.estimators.response_inversion import Dependence, JointAnswers, SeparateAnswers, TableChannel
+from anonkit.estimators.consistent_counts import Dependence, JointAnswers, SeparateAnswers, TableChannel
 from anonkit.published.channels.kary_response import RandomizedResponse
 
 SIZES = st.tuples(st.integers(2, 4), st.integers(2, 5), st.integers(0, 2**32 - 1))

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.estimators.class_shrinkage import confirmed, shrunken
+from anonkit.estimators.consistent_counts import Dependence
 from anonkit.estimators.evidence_weight import (
     OVERLAP,
     evidence_weight,
@@ -15,7 +16,6 @@ from anonkit.estimators.evidence_weight import (
     normal_separation,
     separation,
 )
-from anonkit.estimators.response_inversion import Dependence
 
 STRENGTHS = st.lists(st.floats(0, 10), min_size=1, max_size=12)
 SHARE = st.floats(-0.5, 1.5)

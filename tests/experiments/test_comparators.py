@@ -11,7 +11,7 @@ from papers.comparators.record_flip import RecordFlip
 from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 
-from anonkit.domains.attribute_domains import Grid
+from anonkit.domains.number_bins import Grid
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.number_randomizer import NumberRandomizer
 from anonkit.published.channels.transformed_response import PUBLISHED, ContinuousDraw, TransformedResponse

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from papers.comparators.flipped_records import flip_records
 
-from anonkit.published.channels.response_matrix import ResponseMatrix
+from anonkit.published.channels.response_channel import ResponseMatrix
 
 KEY = bytes(range(32))
 

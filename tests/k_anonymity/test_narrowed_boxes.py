@@ -18,8 +18,7 @@ import anonkit
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.errors import GuaranteeError
 from anonkit.k_anonymity.coded_axes import boxes_of
-from anonkit.k_anonymity.found_detail import cut_parts
-from anonkit.k_anonymity.narrowed_boxes import narrowed_columns
+from anonkit.k_anonymity.narrowed_boxes import cut_parts, narrowed_columns
 from anonkit.k_anonymity.search.box_tree import grow_boxes
 from anonkit.k_anonymity.search.equivalence import AtLeastK
 from anonkit.published.recoding import LocalRecoding, recoding_from_dict

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from anonkit.domains.attribute_domains import Categories
+from anonkit.domains.number_bins import Categories
 from anonkit.k_anonymity.public_levels import PublicLevels, schemes_of
 from anonkit.policy.public_domains import CategoricalAttribute, NumericAttribute
 from anonkit.published.recoding import Grouping, KeptAxis

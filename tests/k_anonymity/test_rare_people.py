@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.errors import GuaranteeError
-from anonkit.k_anonymity.rare_people import rare_people
+from anonkit.k_anonymity.violating_classes import rare_people
 from anonkit.methods import make_method
 from anonkit.policy.column_declarations import Column, Missing, Role
 from anonkit.policy.declaration import Policy
-from anonkit.policy.rows_per_person import PersonRows
+from anonkit.policy.person_candidates import PersonRows
 from anonkit.randomness import Randomness
 
 SCHEMA = pa.schema([("who", pa.string()), ("age", pa.int64()), ("ward", pa.string()), ("y", pa.string())])

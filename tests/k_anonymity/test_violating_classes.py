@@ -11,16 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anonkit
-from anonkit.domains.folded_values import folded_column
+from anonkit.domains.coded_columns import folded_column
 from anonkit.engines import LocalEngine
 from anonkit.errors import PolicyError
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_rows import RowsAsked
 from anonkit.k_anonymity.search.equivalence import AtLeastK, Partition
-from anonkit.k_anonymity.search.suppression import suppressed_rows
+from anonkit.k_anonymity.search.greedy_selection import suppressed_rows
 from anonkit.k_anonymity.sensitive_rules import settled_rules
-from anonkit.k_anonymity.value_requirements import diversity_requirements
-from anonkit.k_anonymity.violating_classes import violating_classes
+from anonkit.k_anonymity.violating_classes import diversity_requirements, violating_classes
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.published.recoding import GlobalRecoding, KeptAxis
 

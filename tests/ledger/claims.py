@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from anonkit.ledger.fingerprint import Fingerprint
-from anonkit.ledger.standing import DatasetState, PlannedSpending
-from anonkit.promises.neighbouring_tables import REPLACE, Neighbours
+from anonkit.ledger.settling import DatasetState, PlannedSpending
+from anonkit.promises.guarantee import REPLACE, Neighbours
 
 TESTS = Path(__file__).parents[1]
 

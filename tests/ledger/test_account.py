@@ -9,10 +9,9 @@ import pytest
 from anonkit.bundle.release_place import Place
 from anonkit.errors import LedgerError, ParameterError
 from anonkit.ledger.account import REQUIRED, VARIABLE, Account, Where
-from anonkit.ledger.ledger_place import LedgerPlace
-from anonkit.ledger.standing import Allowance, allowed
+from anonkit.ledger.ledger_place import LedgerPlace, users_ledger
+from anonkit.ledger.settling import Allowance, allowed
 from anonkit.ledger.store import NAME, Ledger
-from anonkit.ledger.users_ledger import users_ledger
 from anonkit.policy.bookkeeping import Bookkeeping
 
 

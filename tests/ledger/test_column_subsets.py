@@ -18,8 +18,15 @@ import anonkit
 from anonkit.datasets import bank_customers, bicycle_trips, hospital_patients, survey_respondents
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.errors import GuaranteeError
-from anonkit.ledger.column_subsets import column_subsets, folded_name, name_tags, subset_tag
-from anonkit.ledger.fingerprint import Fingerprint, Likeness, fingerprint
+from anonkit.ledger.fingerprint import (
+    Fingerprint,
+    Likeness,
+    column_subsets,
+    fingerprint,
+    folded_name,
+    name_tags,
+    subset_tag,
+)
 from anonkit.policy.declaration import Policy
 
 KEY = bytes(range(32))

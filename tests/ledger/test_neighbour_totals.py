@@ -27,7 +27,7 @@ from anonkit.ledger.neighbour_totals import (
     totals_words,
     usual_neighbours,
 )
-from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE, Neighbours
+from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE, Neighbours
 
 ROW_MORE, ROW_OTHER = Neighbours(adjacency=ADD_OR_REMOVE), Neighbours(adjacency=REPLACE)
 PERSON_MORE = Neighbours(adjacency=ADD_OR_REMOVE, unit="who")

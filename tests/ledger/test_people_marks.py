@@ -14,8 +14,8 @@ import anonkit
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.errors import GuaranteeError
 from anonkit.ledger import Ledger, people_marks
+from anonkit.ledger.ledger_place import users_ledger
 from anonkit.ledger.people_marks import PeopleMarks, exponent_of, folded_name
-from anonkit.ledger.users_ledger import users_ledger
 from anonkit.policy.declaration import Policy
 
 KEY = bytes(range(32))

@@ -24,10 +24,10 @@ import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import BudgetError, LedgerError, MissingDependencyError, ParameterError
 from anonkit.ledger import Ledger
+from anonkit.ledger.file_store import FILE_VARIABLE, VARIABLE
 from anonkit.ledger.ledger_place import LedgerPlace
-from anonkit.ledger.private_key import FILE_VARIABLE, VARIABLE
-from anonkit.ledger.standing import Allowance, ReleaseState
-from anonkit.promises.neighbouring_tables import REPLACE, Neighbours
+from anonkit.ledger.settling import Allowance, ReleaseState
+from anonkit.promises.guarantee import REPLACE, Neighbours
 
 ELSEWHERE = json.dumps({"machine": "elsewhere", "boot": "", "number": 1, "started": ""})
 SECRETS = (PASSWORD, "an-owner%27s-secret%2Fwith%3Aodd%40letters", "an-owner", "secret/with")

@@ -14,8 +14,8 @@ from ledger.claims import TESTS, claim, die, environment, free
 from anonkit.errors import BudgetError, LedgerError
 from anonkit.ledger import Ledger
 from anonkit.ledger.neighbour_totals import total
-from anonkit.ledger.standing import Allowance, DatasetState, ReleaseState
-from anonkit.promises.neighbouring_tables import REPLACE, Neighbours
+from anonkit.ledger.settling import Allowance, DatasetState, ReleaseState
+from anonkit.promises.guarantee import REPLACE, Neighbours
 
 
 def test_a_release_counts_from_its_reservation(ledger: Ledger) -> None:
@@ -124,8 +124,8 @@ from ledger.claims import claim
 from anonkit.errors import BudgetError
 from anonkit.ledger import Ledger
 from anonkit.ledger.overspending import refuse_overspent
-from anonkit.ledger.standing import NO_LIMIT, Allowance, Cost
-from anonkit.promises.neighbouring_tables import REPLACE, Neighbours
+from anonkit.ledger.settling import NO_LIMIT, Allowance, Cost
+from anonkit.promises.guarantee import REPLACE, Neighbours
 
 KIND = Neighbours(adjacency=REPLACE)
 COST = Cost(epsilon=0.1, delta=1e-6, redrawn=False, neighbours=KIND)

@@ -11,15 +11,26 @@ from typing import Any
 import numpy as np
 
 from anonkit.checks.stated_params import StatedRelease, read_statement
-from anonkit.domains.array_types import IntArray
-from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.coded_columns import IntArray
+from anonkit.domains.number_bins import Categories, Grid
 from anonkit.dp_trees.questions import CodedBatch
-from anonkit.dp_trees.stated.row_answers import StatedSchema, Tallies
-from anonkit.mechanisms import statement_noise
-from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE
-from anonkit.published.statements.noise_statement import Draw, Restriction, StatedColumn, Statement, Value, ValueLines
-from anonkit.published.statements.queries import Count, ModeScore, Query, RankScore, Sum
-from anonkit.published.statements.statement_json import to_params
+from anonkit.dp_trees.stated.stated_method import StatedSchema, Tallies
+from anonkit.mechanisms import statement_loss
+from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE
+from anonkit.published.statements.noise_statement import (
+    Count,
+    Draw,
+    ModeScore,
+    Query,
+    RankScore,
+    Restriction,
+    StatedColumn,
+    Statement,
+    Sum,
+    Value,
+    ValueLines,
+    to_params,
+)
 
 SEX = StatedColumn(name="sex", domain=Categories(values=("F", "M"), has_missing=True))
 AGE = StatedColumn(name="age", domain=Grid(lower=0.0, upper=90.0, cells=3, has_missing=True))
@@ -102,7 +113,7 @@ def _answers(statement: Statement, table: Table) -> list[IntArray]:
 def _answer(statement: Statement, draw: Draw, part: IntArray) -> IntArray:
     if isinstance(draw.query, RankScore | ModeScore):
         domain = statement.domains[draw.query.of]
-        return statement_noise.scores_of(draw.query, part, domain.size - domain.has_missing)
+        return statement_loss.scores_of(draw.query, part, domain.size - domain.has_missing)
     return part
 
 

@@ -25,7 +25,7 @@ from anonkit.mechanisms.accounting import (
     shares,
     units_of,
 )
-from anonkit.promises.neighbouring_tables import REPLACE
+from anonkit.promises.guarantee import REPLACE
 
 ONE = 1 << 52
 SPLIT = AccountedDraw(purpose="split", mechanism=PERMUTE_AND_FLIP, rate=ONE // 8, sensitivity=2, level=0)

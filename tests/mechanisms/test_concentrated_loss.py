@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonkit.checks.gaussian_lines import epsilon_of
+from anonkit.checks.account_lines import epsilon_of
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.approximate_accounting import (
+from anonkit.mechanisms.accounting import (
     ApproximateAccounting,
     ConcentratedChoice,
     GaussianDraw,
     row_rho_units,
 )
 from anonkit.mechanisms.concentrated_loss import changed_squared, delta_of, rho_units_within
-from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE
+from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE
 from tests.mechanisms.test_private_selection import law_of_exponential, law_of_permute_and_flip
 
 ONE = 1 << 52

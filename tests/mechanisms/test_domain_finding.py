@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonkit.checks.finding_lines import finding_delta
+from anonkit.checks.account_lines import finding_delta
 from anonkit.errors import ReleaseFormatError
 from anonkit.mechanisms import domain_finding as finding
 from anonkit.mechanisms.discrete_laplace import UniformStream

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonkit.budget_rules.table_shares import table_weights
+from anonkit.budget_rules.forest_rule import table_weights
 from anonkit.estimators.consistent_counts import consistent_counts
 from anonkit.mechanisms.accounting import units_of
 from anonkit.mechanisms.discrete_laplace import UniformStream

@@ -20,12 +20,11 @@ from mechanisms.stated_tables import (
     tables,
 )
 
-from anonkit.checks.stated_account import change_of, loss_of, loss_of_draw
-from anonkit.mechanisms import statement_noise
+from anonkit.checks.stated import change_of, loss_of, loss_of_draw
+from anonkit.mechanisms import statement_loss
 from anonkit.mechanisms.statement_loss import budget_lines, epsilon_of, row_units, sensitivity_of
-from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE
-from anonkit.published.statements.noise_statement import Statement
-from anonkit.published.statements.queries import Count, ModeScore, Query, RankScore, Sum
+from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE
+from anonkit.published.statements.noise_statement import Count, ModeScore, Query, RankScore, Statement, Sum
 
 _ONE = 1 << 52
 
@@ -54,9 +53,9 @@ def test_scores_of_a_quantile_move_apart_by_twice_the_larger_part_of_its_share(s
     widest = 0
     for counts in itertools.product(range(13), repeat=3):
         if sum(counts) <= 12:
-            before = statement_noise.scores_of(query, np.array(counts), 3)
+            before = statement_loss.scores_of(query, np.array(counts), 3)
             for cell in np.eye(3, dtype=np.int64):
-                moved = statement_noise.scores_of(query, counts + cell, 3) - before
+                moved = statement_loss.scores_of(query, counts + cell, 3) - before
                 assert np.abs(moved).max() <= max(numerator, denominator - numerator)
                 widest = max(widest, int(moved.max() - moved.min()))
 

@@ -17,7 +17,7 @@ from anonkit.checks.central_account import published_account
 from anonkit.checks.validation import validate
 from anonkit.consumers import MarginalModel
 from anonkit.datasets import bank_customers, bank_customers_policy
-from anonkit.dp_trees.release import row_pieces as pieces
+from anonkit.dp_trees.release import drawn_rows as pieces
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.mechanisms.accounting import LARGEST_EPSILON
 from anonkit.methods import default_method

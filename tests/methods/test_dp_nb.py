@@ -13,19 +13,18 @@ from hypothesis import strategies as st
 import anonkit
 from anonkit.auditing.epsilon_audit import epsilon_from_counts, lower_bound
 from anonkit.checks import central_rows
+from anonkit.checks.account_lines import epsilon_of
 from anonkit.checks.central_account import published_account
-from anonkit.checks.gaussian_lines import epsilon_of
 from anonkit.datasets import bank_customers, bank_customers_policy
-from anonkit.domains.attribute_domains import Categories
-from anonkit.dp_trees.release import row_pieces as pieces
+from anonkit.domains.number_bins import Categories
+from anonkit.dp_trees.release import drawn_rows as pieces
 from anonkit.errors import ParameterError, PolicyError
-from anonkit.mechanisms.accounting import LARGEST_EPSILON, Accounting
-from anonkit.mechanisms.approximate_accounting import ApproximateAccounting
+from anonkit.mechanisms.accounting import LARGEST_EPSILON, Accounting, ApproximateAccounting
 from anonkit.mechanisms.noisy_histograms import noisy_tables
 from anonkit.methods.dp_nb import DPNB
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
-from anonkit.promises.pure_central_dp import CentralDP
+from anonkit.promises.noise_promises import CentralDP
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE, noise_variance
 from anonkit.randomness import Randomness
 

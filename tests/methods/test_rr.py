@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
-from anonkit.domains.attribute_domains import Grid
+from anonkit.domains.number_bins import Grid
 from anonkit.errors import PolicyError
 from anonkit.methods.rr import RR
 from anonkit.policy.answer_design import AnswerDesign

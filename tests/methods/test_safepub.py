@@ -17,7 +17,7 @@ from scipy.stats import beta as beta_law
 
 import anonkit
 from anonkit.cli.summary import public_warnings
-from anonkit.domains.attribute_domains import Categories
+from anonkit.domains.number_bins import Categories
 from anonkit.engines import open_engine
 from anonkit.errors import ParameterError, PolicyError, ReleaseFormatError
 from anonkit.k_anonymity.public_levels import PublicLevels

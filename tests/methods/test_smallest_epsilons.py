@@ -15,7 +15,7 @@ from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.dp_trees.release.declared_schema import CentralMethod
 from anonkit.errors import ParameterError
 from anonkit.methods import make_method, method_class, method_names, method_parameters
-from anonkit.pipeline.release_request import ReleaseRequest
+from anonkit.pipeline.request_form import ReleaseRequest
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 

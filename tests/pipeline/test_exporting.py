@@ -19,7 +19,7 @@ import pytest
 from postgresql import PASSWORD, QUOTED, Server
 
 import anonkit
-from anonkit.bundle.exports.export_targets import Target
+from anonkit.bundle.exports.export_files import Target
 from anonkit.bundle.exports.opened_targets import ReleasedTable, form_of
 from anonkit.bundle.exports.sheets import MOST_COLUMNS, MOST_LETTERS, MOST_ROWS
 from anonkit.cli import anonkit as command_line
@@ -125,7 +125,7 @@ def test_a_release_that_changed_while_it_was_exported_does_not_leave(
     release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The validated files are those that are put in place."""
-    from anonkit.bundle.exports.text_tables import TextTable
+    from anonkit.bundle.exports.opened_targets import TextTable
 
     table, original = pq.read_table(release), TextTable.write
 

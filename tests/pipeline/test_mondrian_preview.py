@@ -25,7 +25,7 @@ from anonkit.methods.rfka import RFKA
 from anonkit.pipeline.mondrian_preview import Previewed, mondrian_preview, rows_searched
 from anonkit.policy.declaration import Policy
 from anonkit.randomness import Randomness
-from anonkit.report.owner_words import preview_lines
+from anonkit.report.foreseen_words import preview_lines
 
 NAMES = tuple(f"x{at}" for at in range(8))
 

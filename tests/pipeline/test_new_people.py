@@ -14,7 +14,7 @@ import pytest
 import anonkit
 from anonkit.errors import AnonkitError, GuaranteeError, LedgerError, ParameterError
 from anonkit.ledger import Ledger
-from anonkit.ledger.users_ledger import users_ledger
+from anonkit.ledger.ledger_place import users_ledger
 from anonkit.pipeline import new_people
 
 

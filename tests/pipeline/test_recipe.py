@@ -13,7 +13,7 @@ from anonkit.engines import Spark
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.ledger.account import Account
 from anonkit.pipeline.recipe import Recipe
-from anonkit.pipeline.release_output import Output
+from anonkit.pipeline.release_space import Output
 from anonkit.policy.declaration import Policy
 
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.toml"))

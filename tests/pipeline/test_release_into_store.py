@@ -18,7 +18,7 @@ from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import AnonkitError, EngineError, GuaranteeError, ParameterError
 from anonkit.ledger import Ledger
 from anonkit.ledger.account import Where
-from anonkit.ledger.users_ledger import users_ledger
+from anonkit.ledger.ledger_place import users_ledger
 
 OUT = "s3://bucket/out.parquet"
 KEY = "out.datapackage.json"

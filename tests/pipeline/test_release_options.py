@@ -10,20 +10,20 @@ import pytest
 from keywords_of_calls import keywords_of
 
 import anonkit
-from anonkit.checks.against_population import AgainstPopulation
+from anonkit.checks.sample_estimates import AgainstPopulation
 from anonkit.comparing import comparison
 from anonkit.engines.snapshots.addresses import ReadAs, SourceAddress
 from anonkit.errors import ParameterError
 from anonkit.ledger.account import Account
 from anonkit.methods import METHODS, method_class
-from anonkit.pipeline import release_options
-from anonkit.pipeline.release_options import BatchOptions, MethodParameters, ReleaseOptions
-from anonkit.pipeline.release_output import Output
+from anonkit.pipeline import request_form
+from anonkit.pipeline.release_space import Output
+from anonkit.pipeline.request_form import BatchOptions, MethodParameters, ReleaseOptions
 
 GROUPS = [
     group
-    for group in vars(release_options).values()
-    if inspect.isclass(group) and group.__module__ == release_options.__name__ and "Method" not in group.__name__
+    for group in vars(request_form).values()
+    if inspect.isclass(group) and group.__module__ == request_form.__name__ and "Method" not in group.__name__
 ]
 
 
@@ -42,9 +42,9 @@ def test_the_parameters_of_methods_are_those_of_every_method() -> None:
 @pytest.mark.parametrize(
     ("group", "value"),
     [
-        (release_options.LedgerOptions, Account),
+        (request_form.LedgerOptions, Account),
         (comparison.BudgetOptions, Account),
-        (release_options.OutputOptions, Output),
+        (request_form.OutputOptions, Output),
         (ReadAs, SourceAddress),
     ],
 )
@@ -56,7 +56,7 @@ def test_a_group_is_of_fields_of_its_value(group: type, value: type) -> None:
 def test_what_is_known_of_a_population_has_the_keywords_of_the_group() -> None:
     """The names of the value's fields are shorter."""
     assert set(inspect.signature(AgainstPopulation.known).parameters) == set(
-        release_options.PopulationOptions.__annotations__
+        request_form.PopulationOptions.__annotations__
     )
 
 

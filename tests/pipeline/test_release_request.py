@@ -16,8 +16,8 @@ from anonkit.ledger.account import Account
 from anonkit.methods import make_method
 from anonkit.pipeline import python_calls, release_path
 from anonkit.pipeline.recipe import Recipe
-from anonkit.pipeline.release_output import Output
-from anonkit.pipeline.release_request import ReleaseRequest
+from anonkit.pipeline.release_space import Output
+from anonkit.pipeline.request_form import ReleaseRequest
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 

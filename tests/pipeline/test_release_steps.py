@@ -9,8 +9,8 @@ from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.ledger.account import Account, Where
 from anonkit.methods import make_method, method_class, method_names
 from anonkit.pipeline.release_path import release_table
-from anonkit.pipeline.release_request import ReleaseRequest
-from anonkit.pipeline.release_steps import release_steps
+from anonkit.pipeline.repeated_release import release_steps
+from anonkit.pipeline.request_form import ReleaseRequest
 from anonkit.policy.declaration import Policy
 
 

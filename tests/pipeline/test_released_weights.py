@@ -18,7 +18,7 @@ import anonkit
 from anonkit.checks.sample_estimates import expected_risks, risks_by_people
 from anonkit.consumers.release_features import ReleaseFeatures
 from anonkit.errors import PolicyError, SourceError
-from anonkit.estimators.population.individual_risk import individual_risk
+from anonkit.estimators.population.log_linear_risk import individual_risk
 from anonkit.policy.declaration import Policy
 
 KNOWN = ("age", "sex", "place")

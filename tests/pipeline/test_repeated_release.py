@@ -24,14 +24,13 @@ from ledger.claims import claim, environment, free
 import anonkit
 from anonkit.bundle.data_files import sha256
 from anonkit.bundle.release_place import Place
-from anonkit.checks import catalogued, described
+from anonkit.checks import described, validation
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import BudgetError, GuaranteeError, ParameterError, ReleaseFormatError
 from anonkit.ledger import NAME, Ledger, fingerprint, repeated_requests
-from anonkit.ledger.ledger_pointer import POINTER
-from anonkit.ledger.private_key import key_file
-from anonkit.ledger.settling import PlaceTakenError
-from anonkit.ledger.standing import Entry, ReleaseState
+from anonkit.ledger.applied_recoding import POINTER
+from anonkit.ledger.file_store import key_file
+from anonkit.ledger.settling import Entry, PlaceTakenError, ReleaseState
 from anonkit.pipeline import repeated_release
 from anonkit.pipeline.recipe import Recipe
 from anonkit.policy import Policy
@@ -462,7 +461,7 @@ def test_an_entry_of_another_version_that_was_edited_is_not_signed(
     descriptor = tmp_path / "out.datapackage.json"
     stated = descriptor.read_text().replace(sha256(genuine), sha256(forged))
     descriptor.write_text(stated.replace(f'"anonkit:bytes": {len(genuine)}', f'"anonkit:bytes": {len(forged)}'))
-    for module in (catalogued, described):
+    for module in (validation, described):
         monkeypatch.setattr(module, "__version__", "99")
     monkeypatch.setattr(repeated_release, "__version__", "99", raising=False)
     private, public = _key(tmp_path, "owner")

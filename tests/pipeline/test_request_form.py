@@ -9,16 +9,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from anonkit.checks.against_population import AgainstPopulation
+from anonkit.checks.sample_estimates import AgainstPopulation
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.engines.engine_choice import Local, Spark
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.ledger.account import Account
 from anonkit.methods import make_method
 from anonkit.methods.rr import RR
-from anonkit.pipeline.release_output import Output
-from anonkit.pipeline.release_request import ReleaseRequest
-from anonkit.pipeline.request_form import request_form
+from anonkit.pipeline.release_space import Output
+from anonkit.pipeline.request_form import ReleaseRequest, request_form
 from anonkit.policy.bookkeeping import Bookkeeping
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy

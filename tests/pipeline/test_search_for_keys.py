@@ -16,7 +16,7 @@ import anonkit
 from anonkit.errors import AnonkitError, ChoiceError, GuaranteeError, PolicyError
 from anonkit.pipeline.search_for_keys import attempts
 from anonkit.policy.declaration import Policy
-from anonkit.policy.key_combinations import KeyCombination
+from anonkit.policy.publication import KeyCombination
 
 KEYS: list[dict[str, Any]] = [{"columns": ["age", "sex"], "k": 40}, {"columns": ["place"], "k": 60}]
 ROLES: dict[str, Any] = {name: {"role": "quasi_identifier"} for name in ("age", "sex", "place", "job")}

@@ -22,7 +22,7 @@ from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.errors import PolicyError
 from anonkit.methods import make_method
 from anonkit.pipeline.declared_source import DeclaredSource, declared_source
-from anonkit.pipeline.release_request import ReleaseRequest
+from anonkit.pipeline.request_form import ReleaseRequest
 from anonkit.policy.column_declarations import Column, ColumnType
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import NumericAttribute, public_attribute

@@ -16,7 +16,7 @@ import anonkit
 from anonkit.auditing.release_audit import audit
 from anonkit.bundle.bound_columns import labelled_rows
 from anonkit.bundle.data_files import read_schema
-from anonkit.bundle.release_names import DATA
+from anonkit.bundle.release_place import DATA
 from anonkit.cli import anonkit as command
 from anonkit.cli.boundary import run
 from anonkit.datasets import bank_customers

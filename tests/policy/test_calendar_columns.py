@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.domains.calendar_parts import CalendarKind
-from anonkit.domains.interval_ends import place
+from anonkit.domains.named_parts import place
 from anonkit.errors import PolicyError
 from anonkit.policy.calendar_columns import Calendar
 from anonkit.policy.column_declarations import Column, ColumnType

@@ -1,11 +1,25 @@
-"""Public domains: declared, or read from the table on the owner's word."""
+"""Public domains: declared, or read from the table on the owner's word.
+
+Columns of booleans under noise: false and true are their public domain, and they come back as booleans.
+"""
 
 from __future__ import annotations
 
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
+import duckdb
+import numpy as np
+import openpyxl
+import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from checks.forgeries import Files, forged, verdict
 
 import anonkit
 from anonkit.domains.number_bins import NumberBins
@@ -15,6 +29,257 @@ from anonkit.policy.column_declarations import Column, ColumnType, Missing, Outs
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import CategoricalAttribute, numeric_target, public_attribute, public_domains
 from anonkit.policy.target_task import Task
+
+ROWS = 240
+METHODS: Mapping[str, Mapping[str, Any]] = {
+    "rr": {"epsilon": 2.0},
+    "errph": {"epsilon": 2.0},
+    "ppnb": {"p_keep": 0.5},
+    "dp-nb": {"epsilon": 1.0},
+    "dp-forest": {"epsilon": 1.0},
+    "dp-marginals": {"epsilon": 1.0},
+    "dp-tree": {"epsilon": 1.0},
+    "edprf": {"epsilon": 1.0},
+    "diffprf": {"epsilon": 1.0},
+    "diffprfs": {"epsilon": 1.0},
+    "c45-halving": {"epsilon": 1.0},
+    "diffgen": {"epsilon": 1.0},
+    "diffp-id3": {"epsilon": 1.0},
+    "sulq-id3": {"epsilon": 1.0},
+}
+TYPED = "That all values of flag are false or true is public knowledge: the types of the source say so."
+
+
+def _cells(n_rows: int = ROWS) -> tuple[list[bool | None], list[str], list[str]]:
+    generator = np.random.default_rng(0)
+    flags = [None if u < 0.1 else bool(u < 0.5) for u in generator.random(n_rows)]
+    letters = [str(letter) for letter in generator.choice(list("ab"), n_rows)]
+    classes = [
+        "p" if (flag, letter) in ((True, "a"), (False, "b")) else "q"
+        for flag, letter in zip(flags, letters, strict=True)
+    ]
+    return flags, letters, classes
+
+
+def _policy(**flag: Any) -> anonkit.Policy:
+    columns = {
+        "flag": {"role": "quasi_identifier", **flag},
+        "c": {"categories": ["a", "b"]},
+        "y": {"role": "target", "categories": ["p", "q"]},
+    }
+    return anonkit.Policy.from_dict({"columns": columns})
+
+
+def arrow(folder: Path) -> Any:
+    """A table of Arrow."""
+    flags, letters, classes = _cells()
+    return pa.table({"flag": pa.array(flags, pa.bool_()), "c": letters, "y": classes})
+
+
+def nullable(folder: Path) -> Any:
+    """A data frame whose type holds missing cells."""
+    flags, letters, classes = _cells()
+    return pd.DataFrame({"flag": pd.array(flags, dtype="boolean"), "c": letters, "y": classes})
+
+
+def parquet(folder: Path) -> Any:
+    """A Parquet file."""
+    pq.write_table(arrow(folder), folder / "t.parquet")
+    return folder / "t.parquet"
+
+
+def duck(folder: Path) -> Any:
+    """A database with types."""
+    path = folder / "t.duckdb"
+    with duckdb.connect(str(path)) as base:
+        base.register("rows", arrow(folder))
+        base.sql("CREATE TABLE t AS SELECT * FROM rows")
+    return f"duckdb:///{path}?table=t"
+
+
+def csv(folder: Path) -> Any:
+    """A text file, in several spellings."""
+    rows = zip(*_cells(), strict=True)
+    spelled = {None: "", True: "True", False: "false"}
+    (folder / "t.csv").write_text("flag,c,y\n" + "".join(f"{spelled[flag]},{c},{y}\n" for flag, c, y in rows))
+    return folder / "t.csv"
+
+
+def json_lines(folder: Path) -> Any:
+    """JSON Lines."""
+    rows = zip(*_cells(), strict=True)
+    (folder / "t.jsonl").write_text("".join(json.dumps({"flag": f, "c": c, "y": y}) + "\n" for f, c, y in rows))
+    return folder / "t.jsonl"
+
+
+def excel(folder: Path) -> Any:
+    """A workbook."""
+    book = openpyxl.Workbook()
+    for row in (("flag", "c", "y"), *zip(*_cells(), strict=True)):
+        book.active.append(row)
+    book.save(folder / "t.xlsx")
+    return folder / "t.xlsx"
+
+
+def sqlite(folder: Path) -> Any:
+    """A database whose types say nothing."""
+    with closing(sqlite3.connect(folder / "t.db")) as base:
+        base.execute("CREATE TABLE t (flag TEXT, c TEXT, y TEXT)")
+        rows = [(None if f is None else str(f).lower(), c, y) for f, c, y in zip(*_cells(), strict=True)]
+        base.executemany("INSERT INTO t VALUES (?, ?, ?)", rows)
+        base.commit()
+    return f"sqlite:///{folder / 't.db'}?table=t"
+
+
+def objects(folder: Path) -> Any:
+    """A data frame of Python's own objects."""
+    flags, letters, classes = _cells()
+    return pd.DataFrame({"flag": pd.Series(flags, dtype=object), "c": letters, "y": classes})
+
+
+BY_TYPE: Mapping[str, Callable[[Path], Any]] = {
+    "Arrow": arrow,
+    "pandas boolean": nullable,
+    "Parquet": parquet,
+    "DuckDB": duck,
+}
+BY_POLICY: Mapping[str, Callable[[Path], Any]] = {
+    **BY_TYPE,
+    "CSV": csv,
+    "JSON Lines": json_lines,
+    "Excel": excel,
+    "SQLite": sqlite,
+    "pandas": objects,
+}
+
+
+def _release(source: Any, method: str, policy: anonkit.Policy, **more: Any) -> anonkit.Release:
+    return anonkit.release(source, method=method, policy=policy, ledger=None, **METHODS[method], **more)
+
+
+def _shares(release: anonkit.Release) -> dict[Any, float]:
+    cells = release.to_arrow().column("flag").to_pylist()
+    return {value: cells.count(value) / len(cells) for value in (False, True, None)}
+
+
+@pytest.mark.quick_cases("rr", "dp-nb")
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_of_noise_knows_the_domain_of_booleans(method: str, tmp_path: Path) -> None:
+    """By the policy and by a public type: no category is declared, cells are booleans, and the files validate."""
+    for name, (source, policy) in {
+        "policy": (csv(tmp_path), _policy(type="boolean")),
+        "type": (arrow(tmp_path), _policy()),
+    }.items():
+        release = _release(source, method, policy)
+        release.save(tmp_path / f"{name}.parquet")
+        assert release.to_arrow().schema.field("flag").type == pa.bool_()
+        assert anonkit.validate(tmp_path / f"{name}.parquet").passed
+        assumptions = release.report["guarantee"]["assumptions"]
+        assert (TYPED in assumptions) is (name == "type")
+        assert not any(str(one).startswith("CONDITIONAL") for one in assumptions)
+
+
+@pytest.mark.quick_cases("CSV", "JSON Lines", "pandas")
+@pytest.mark.parametrize("source", BY_POLICY)
+def test_every_source_gives_the_same_rows(source: str, tmp_path: Path) -> None:
+    """A seeded release is the same from every source, of cells that are spelled in any way."""
+    made = _release(BY_POLICY[source](tmp_path), "dp-nb", _policy(type="boolean"), seed=3)
+    plain = _release(arrow(tmp_path), "dp-nb", _policy(type="boolean"), seed=3)
+    assert _shares(made) == _shares(plain)
+    assert 0.2 < _shares(made)[True] < 0.6
+
+
+@pytest.mark.quick_cases("Parquet", "pandas boolean")
+@pytest.mark.parametrize("source", BY_TYPE)
+def test_a_public_type_says_it(source: str, tmp_path: Path) -> None:
+    """A typed source needs no word of the policy but the role of the column."""
+    made = _release(BY_TYPE[source](tmp_path), "rr", _policy())
+    assert made.to_arrow().schema.field("flag").type == pa.bool_()
+
+
+@pytest.mark.quick_cases("JSON Lines", "pandas")
+@pytest.mark.parametrize("source", ["CSV", "JSON Lines", "Excel", "SQLite", "pandas"])
+def test_cells_never_say_it(source: str, tmp_path: Path) -> None:
+    """A column of which nothing is declared is refused where no type is public, whatever its cells are."""
+    with pytest.raises(PolicyError, match="'flag' has no public domain"):
+        _release(BY_POLICY[source](tmp_path), "rr", _policy())
+
+
+def test_one_odd_cell_changes_no_other_row(tmp_path: Path) -> None:
+    """A cell that is no boolean is missing, alone."""
+    flags, letters, classes = _cells()
+    frame = pd.DataFrame({"flag": pd.Series(flags, dtype=object), "c": letters, "y": classes})
+    odd = frame.copy()
+    odd.loc[5, "flag"] = "perhaps"
+    plain = frame.copy()
+    plain.loc[5, "flag"] = None
+    made = [_release(table, "dp-nb", _policy(type="boolean"), seed=1) for table in (odd, plain)]
+    assert made[0].params == made[1].params
+
+
+def test_a_target_may_be_one(tmp_path: Path) -> None:
+    """Its classes are false and true, and a receiver's model predicts for rows with booleans."""
+    flags, letters, _ = _cells(600)
+    known = [bool(flag) for flag in flags]
+    table = pa.table({"y": pa.array(known), "c": letters, "d": ["p" if k else "q" for k in known]})
+    policy = anonkit.Policy.from_dict(
+        {"columns": {"y": {"role": "target"}, "c": {"categories": ["a", "b"]}, "d": {"categories": ["p", "q"]}}}
+    )
+    made = _release(table, "dp-nb", policy)
+    made.save(tmp_path / "out.parquet")
+    assert made.to_arrow().schema.field("y").type == pa.bool_()
+    result = anonkit.reconstruct(tmp_path / "out.parquet", test=table)
+    assert result.scores is not None
+    assert result.scores.accuracy > 0.9
+
+
+@pytest.mark.parametrize("method", ["rr", "dp-nb"])
+def test_forged_truth_values_are_refused(method: str, tmp_path: Path) -> None:
+    """A file of booleans whose params call them categories, and of texts whose params call them booleans."""
+    release = _release(arrow(tmp_path), method, _policy())
+    release.save(tmp_path / "out.parquet")
+    files = Files.read(tmp_path / "out.parquet")
+
+    def as_texts(one: Files) -> None:
+        at = one.table.schema.get_field_index("flag")
+        one.table = one.table.set_column(at, "flag", one.table.column("flag").cast(pa.string()))
+
+    def domains(one: Files) -> Iterator[dict[str, Any]]:
+        for key in ("columns", "attributes"):
+            yield from (each["domain"] for each in one.params.get(key, ()) if each["name"] == "flag")
+
+    def not_said(one: Files) -> None:
+        assert [domain.pop("truth_values") for domain in domains(one)]
+
+    def turned(one: Files) -> None:
+        for domain in domains(one):
+            domain["categories"].reverse()
+
+    for number, edit in enumerate((as_texts, not_said, turned)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        code, failed = verdict(forged(files, edit, folder))
+        assert code in (1, 3), (edit.__name__, failed)
+
+
+@pytest.mark.parametrize("method", ["errph", "dp-nb", "dp-forest", "dp-marginals"])
+def test_a_missing_truth_value_counts_as_false_where_the_policy_says_so(method: str) -> None:
+    """Its domain is as public as declared categories are: no released cell is missing."""
+    policy = _policy(type="boolean", missing="first")
+    release = anonkit.release(arrow(Path()), method=method, policy=policy, ledger=None, **METHODS[method])
+    flags = release.to_arrow().column("flag")
+    assert flags.type == pa.bool_()
+    assert flags.null_count == 0
+
+
+def test_without_noise_a_missing_truth_value_counts_as_false_by_declared_categories_alone() -> None:
+    """A column of booleans has no domain there, and no cell is silently left missing."""
+    table = pa.table({"flag": pa.array([True, None, False] * 10), "y": ["p", "q", "q"] * 10})
+    columns = {"flag": {"type": "boolean", "missing": "first"}, "y": {"role": "target"}}
+    with pytest.raises(PolicyError, match=r"\"flag\"|'flag'") as refused:
+        anonkit.release(table, method="mondrian", k=2, policy={"columns": columns}, ledger=None)
+    assert "categories" in str(refused.value)
+
 
 TABLE = pa.table(
     {

@@ -22,7 +22,7 @@ import pytest
 import anonkit.report.document
 from anonkit.cli import anonkit as command
 from anonkit.cli.boundary import run
-from anonkit.dp_trees.marginals.dependency_tree import private_best, private_tree
+from anonkit.dp_trees.marginals.noisy_readings import private_best, private_tree
 from anonkit.mechanisms.discrete_gaussian import gaussian_counts
 from anonkit.mechanisms.discrete_laplace import noisy_counts
 from anonkit.mechanisms.private_selection import exponential_mechanism, permute_and_flip

@@ -20,9 +20,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import anonkit
-from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.domains.cell_keys import cell_keys
-from anonkit.domains.domain_codes import codes_of_cells, labels_of_cells
+from anonkit.domains.domain_codes import cell_keys, codes_of_cells, labels_of_cells
+from anonkit.domains.number_bins import Categories, Grid
 from anonkit.dp_trees.aggregates import cell_sums
 from anonkit.dp_trees.release import coded_rows
 from anonkit.engines.local.local_engine import LocalEngine

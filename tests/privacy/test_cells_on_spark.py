@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import anonkit
-from anonkit.domains.cell_keys import cell_keys
+from anonkit.domains.domain_codes import cell_keys
 from anonkit.dp_trees.release.coded_rows import CodeRows, UnitKeys, first_rows_of_units
 from anonkit.dp_trees.release.declared_schema import schema_of
 from anonkit.engines.local.local_engine import LocalEngine

@@ -23,9 +23,9 @@ import pytest
 from privacy.mutation import forget
 
 import anonkit
-import anonkit.dp_trees.scores
+import anonkit.dp_trees.split_selection
 from anonkit.checks.validation import validate
-from anonkit.dp_trees.scores import ENTROPY, GINI, MAX_CLASS
+from anonkit.dp_trees.split_selection import ENTROPY, GINI, MAX_CLASS
 from anonkit.errors import GuaranteeError, InternalError, ReleaseFormatError
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
@@ -219,7 +219,7 @@ REFUSED: dict[str, Mutant] = {
         where="anonkit.methods.dp_marginals:_of_triple", old="if learned.triple is None:",
         new="if not learned.triples:", method="dp-marginals", parameters=LOOKED_FOR, policy=OF_MANY),
     "an entropy moves as in a table of one row": Mutant(
-        where="anonkit.dp_trees.scores:_steepest", old="math.log2(max_rows + 1)", new="0", method="diffp-id3",
+        where="anonkit.dp_trees.split_selection:_steepest", old="math.log2(max_rows + 1)", new="0", method="diffp-id3",
         parameters={"score": "entropy"}),
     "a choice has twice its rate": Mutant(
         where="anonkit.dp_trees.split_selection:JointSelection.draws",
@@ -229,19 +229,19 @@ REFUSED: dict[str, Mutant] = {
         where="anonkit.mechanisms.accounting:rate_within", old="rate = units // sensitivity",
         new="rate = 3 * units // (2 * sensitivity)", method="dp-nb"),
     "halves of a mean move by one step": Mutant(
-        where="anonkit.dp_trees.aggregates.aggregate_plan:Planned.sensitivity", old="self.grid.steps if", new="1 if",
+        where="anonkit.dp_trees.aggregates.tidy_tables:Planned.sensitivity", old="self.grid.steps if", new="1 if",
         **AGGREGATES),
     "a sum moves by half of its bound": Mutant(
-        where="anonkit.dp_trees.aggregates.aggregate_plan:Planned.sensitivity", old="self.grid.largest",
+        where="anonkit.dp_trees.aggregates.tidy_tables:Planned.sensitivity", old="self.grid.largest",
         new="self.grid.largest // 2", **AGGREGATES),
     "each measurement has all of epsilon": Mutant(
-        where="anonkit.dp_trees.aggregates.aggregate_plan:AggregatePlan.draws",
+        where="anonkit.dp_trees.aggregates.tidy_tables:AggregatePlan.draws",
         old="in zip(self.measurements, parts,", new="in zip(self.measurements, [units] * len(parts),", **AGGREGATES),
     "intervals of counts are half as wide": Mutant(
-        where="anonkit.published.aggregate_figures:_Counts.__call__", old="float(count - far), float(count + far)",
+        where="anonkit.published.aggregates:_Counts.__call__", old="float(count - far), float(count + far)",
         new="float(count - far // 2), float(count + far // 2)", **AGGREGATES),
     "a quantile is the place behind": Mutant(
-        where="anonkit.published.aggregate_figures:_Points.__call__", old="np.argmax(ahead >= 0))",
+        where="anonkit.published.aggregates:_Points.__call__", old="np.argmax(ahead >= 0))",
         new="np.argmax(ahead >= 0)) + 1", **AGGREGATES),
     # --- composition
     "all histograms cost one": Mutant(
@@ -281,7 +281,7 @@ REFUSED: dict[str, Mutant] = {
         where="anonkit.dp_trees.plan:Plan.leaf_units", old="self.choices.selection.slack * sum", new="sum",
         method="edprf", parameters={"rate": "published"}),
     "a label at the published rate has the full one": Mutant(
-        where="anonkit.dp_trees.leaves:LabelOnly.draws", old="rate_within(units, self.slack)",
+        where="anonkit.dp_trees.plan:LabelOnly.draws", old="rate_within(units, self.slack)",
         new="rate_within(units, 1)", method="edprf", parameters={"rate": "published", "leaf": "label"}),
     "cuts of a step cost nothing": Mutant(
         where="anonkit.dp_trees.taxonomy_specialization:SpecializationPlan.choices",
@@ -292,7 +292,7 @@ REFUSED: dict[str, Mutant] = {
         old="self.path_units - self.choice.units",
         new="self.path_units", method="dt-diff", parameters={"steps": 2}),
     "replaced rows cost once": Mutant(
-        where="anonkit.promises.neighbouring_tables:changed_rows", old="(2 if adjacency == REPLACE else 1)", new="1",
+        where="anonkit.promises.guarantee:changed_rows", old="(2 if adjacency == REPLACE else 1)", new="1",
         method="dp-nb",
         parameters={"adjacency": "replace"}),
     "a step of the weights is free": Mutant(
@@ -302,11 +302,11 @@ REFUSED: dict[str, Mutant] = {
         where=RULE + "accounting", old="learned if calibration is None else (*learned, calibration.step.draw)",
         new="learned", method="dp-forest", parameters=CALIBRATED, policy=OF_MANY),
     "a calibration has twice its rate": Mutant(
-        where="anonkit.dp_trees.additive_model.calibration_step:CalibrationStep.draw",
+        where="anonkit.dp_trees.additive_model.weighting:CalibrationStep.draw",
         old="rate_within(self.units,", new="rate_within(2 * self.units,", method="dp-forest", parameters=CALIBRATED,
         policy=OF_MANY),
     "a row of a calibration counts twice": Mutant(
-        where="anonkit.dp_trees.additive_model.calibration_step:CalibrationStep.draw",
+        where="anonkit.dp_trees.additive_model.weighting:CalibrationStep.draw",
         old="sensitivity=CALIBRATION_BOUND", new="sensitivity=CALIBRATION_BOUND // 2", method="dp-forest",
         parameters=CALIBRATED, policy=OF_MANY),
     "regions follow from other rows of classes than are published": Mutant(
@@ -345,7 +345,7 @@ REFUSED: dict[str, Mutant] = {
         where=FOUND + "to_params", old="else self.interaction.to_params(schema)", new="else None", method="dp-forest",
         parameters=READ, policy=OF_MANY),
     "a reading of attributes moves by a row": Mutant(
-        where="anonkit.dp_trees.additive_model.class_dependence:ClassDependence.moved", old="return 2 *", new="return",
+        where="anonkit.dp_trees.additive_model.pair_prequeries:ClassDependence.moved", old="return 2 *", new="return",
         method="dp-forest", parameters=READ, policy=OF_MANY),
     "a reading of attributes has twice its rate": Mutant(
         where=PAIR_QUESTIONS + "asked", old="self.dependence.draw(reading)", new="self.dependence.draw(2 * reading)",
@@ -432,7 +432,7 @@ REFUSED: dict[str, Mutant] = {
         old="np.arange(codes.size) - np.repeat(starts", new="np.arange(codes.size) // 2 - np.repeat(starts // 2",
         method="dp-nb"),
     "more rows a unit cost as one": Mutant(
-        where="anonkit.promises.neighbouring_tables:changed_rows", old="return rows_per_unit * (", new="return 1 * (",
+        where="anonkit.promises.guarantee:changed_rows", old="return rows_per_unit * (", new="return 1 * (",
         method="dp-nb",
         parameters={"rows_per_unit": 3}),
     "the account forgets the rows of a unit": Mutant(
@@ -443,14 +443,14 @@ REFUSED: dict[str, Mutant] = {
         where="anonkit.dp_trees.microdata:consistent", old="total = max(float(counts.sum()), 0.0)",
         new="total = 3 * max(float(counts.sum()), 0.0)", method="edprf"),
     "domains are told in another order": Mutant(
-        where="anonkit.domains.attribute_domains:Categories.to_params",
+        where="anonkit.domains.number_bins:Categories.to_params",
         old="list(self.values)", new="sorted(self.values)[::-1]", method="dp-nb"),
 }  # fmt: skip
 
 
 HARMLESS: dict[str, Mutant] = {
     "Gaussian noise is drawn where Laplace noise is less": Mutant(
-        where="anonkit.budget_rules.histogram_rule:gaussian_histograms",
+        where="anonkit.budget_rules.forest_rule:gaussian_histograms",
         old="return min(_MORE * quiet, attributes) if quiet > asked else 0", new="return attributes",
         method="dp-forest", parameters={**GAUSSIAN_HISTOGRAMS, "n_rows": 2}),
     "a pair is chosen wherever there is one": Mutant(
@@ -587,7 +587,7 @@ def chooses(choose: Callable[..., Any], law: Callable[..., Any]) -> Callable[[],
 def sensitivities() -> None:
     """Every width, by brute force over all small tables, of up to ten times the rows it is planned for."""
     for score, made_by in ((GINI, "_gini"), (ENTROPY, "_entropy"), (MAX_CLASS, "_max_class")):
-        now = replace(score, of=getattr(anonkit.dp_trees.scores, made_by))
+        now = replace(score, of=getattr(anonkit.dp_trees.split_selection, made_by))
         for max_rows in (7, 81):
             moved = scores.changes(now, scores.all_tables(2, 40), max_rows)
             assert moved.max() - moved.min() <= now.width(2, max_rows)
@@ -662,10 +662,10 @@ NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
                old="1 if weights is None else weights, 0",
                new="1, 0"), selection.test_weighted_candidates_are_drawn_by_weight_and_score),
     "an entropy is steeper beyond its rows": (
-        Mutant(where="anonkit.dp_trees.scores:_entropy", old="slope = math.ceil(_steepest(max_rows) * _STEPS)",
+        Mutant(where="anonkit.dp_trees.split_selection:_entropy", old="slope = math.ceil(_steepest(max_rows) * _STEPS)",
                new="slope = math.ceil(_steepest(max_rows * 9) * _STEPS)"), sensitivities),
     "an entropy is not capped": (
-        Mutant(where="anonkit.dp_trees.scores:_entropy", old="slope * beyond", new="8 * slope * beyond"),
+        Mutant(where="anonkit.dp_trees.split_selection:_entropy", old="slope * beyond", new="8 * slope * beyond"),
         sensitivities),
     "the histogram of a target has no noise": (
         Mutant(where="anonkit.dp_trees.release.stacked_trees:StackedMethod._numbers",
@@ -678,11 +678,11 @@ NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
                new="share = words.fractions(labels.size) / (1 << 53)"),
         bins.test_numbers_are_drawn_by_the_rows_of_the_histogram),
     "a dependence within classes is read with twice its size": (
-        Mutant(where="anonkit.dp_trees.additive_model.class_dependence:ClassDependence.distance",
+        Mutant(where="anonkit.dp_trees.additive_model.pair_prequeries:ClassDependence.distance",
                old="(tables[pair]) / 2", new="(tables[pair])"),
         dependence.test_no_small_table_moves_the_distance_by_two_rows),
     "all pairs are summed": (
-        Mutant(where="anonkit.dp_trees.additive_model.class_dependence:ClassDependence.distance",
+        Mutant(where="anonkit.dp_trees.additive_model.pair_prequeries:ClassDependence.distance",
                old="largest[: self._summed]", new="largest"),
         dependence.test_one_row_moves_what_is_read_of_nine_attributes_by_less_than_four),
     "sparser pairs are left out than the rule says": (
@@ -707,7 +707,10 @@ NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
         Mutant(where=TRIPLES + "chosen_triple", old="draw.rate, words", new="1 << 60, words"),
         triples.test_an_audit_of_the_choice_stays_below_its_price_and_finds_some_of_it),
     "Gini counts a child twice": (
-        Mutant(where="anonkit.dp_trees.scores:_gini", old="-steps.sum(axis=-1)", new="-2 * steps.sum(axis=-1)"),
+        Mutant(
+            where="anonkit.dp_trees.split_selection:_gini",
+            old="-steps.sum(axis=-1)", new="-2 * steps.sum(axis=-1)",
+        ),
         sensitivities),
 }  # fmt: skip
 

@@ -23,7 +23,7 @@ REFUSED = {
         new="Fraction(self.epsilon) * 2 * SEARCH_SHARE"),
     "the choice costs nothing": Mutant(where=METHOD + "_units", old=" - choice.units", new=""),
     "a row moves scores with a target in one direction": Mutant(
-        where="anonkit.k_anonymity.scheme_scores:width_of_scores", old="2 if has_target else 1", new="1"),
+        where="anonkit.k_anonymity.sampled_rows:width_of_scores", old="2 if has_target else 1", new="1"),
     "k is one less than delta needs": Mutant(
         where=METHOD + "_drawn", old="class_size(sampled, units, self.delta, self.k)",
         new="class_size(sampled, units, self.delta, self.k) - 1"),
@@ -85,7 +85,7 @@ LAWS: dict[str, tuple[Mutant, Callable[[], None]]] = {
         Mutant(where="anonkit.k_anonymity.sampled_rows:DrawRows.__call__", old="< self.sampled)",
                new="< 2 * self.sampled)"), drawn.test_a_class_is_shown_by_the_binomial_law_from_k_on),
     "a score counts each row twice": (
-        Mutant(where="anonkit.k_anonymity.scheme_scores:_class_score", old="whole << STEP_BITS",
+        Mutant(where="anonkit.k_anonymity.sampled_rows:_class_score", old="whole << STEP_BITS",
                new="2 * whole << STEP_BITS"), _one_row_moves_scores),
 }  # fmt: skip
 

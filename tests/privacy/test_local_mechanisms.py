@@ -13,12 +13,11 @@ from anonkit.mechanisms.code_randomizers import KaryRandomizer, randomizer_of
 from anonkit.mechanisms.number_randomizer import NumberRandomizer
 from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse
-from anonkit.published.channels.response_channel import Channel
-from anonkit.published.channels.response_matrix import ResponseMatrix
+from anonkit.published.channels.response_channel import Channel, ResponseMatrix
 from anonkit.published.channels.set_response import SetResponse
 from anonkit.published.channels.transformed_response import PUBLISHED, TransformedResponse
 from anonkit.published.exact_losses import worst_ratio
-from anonkit.randomized_response.answer_sets import best_category_response
+from anonkit.randomized_response.number_response import best_category_response
 from anonkit.randomness import Randomness, keyed_words
 
 ROWS = 200_000

@@ -18,10 +18,9 @@ import pyarrow as pa
 import pytest
 
 from anonkit.auditing.epsilon_audit import lower_bound
-from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.domains.whole_values import WholeValues
-from anonkit.dp_trees.release.drawn_rows import DrawnPiece
-from anonkit.dp_trees.release.ruled_rows import RuledRows
+from anonkit.domains.number_bins import Categories, Grid
+from anonkit.domains.rounding_grid import WholeValues
+from anonkit.dp_trees.release.drawn_rows import DrawnPiece, RuledRows
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.errors import GuaranteeError, InternalError
 from anonkit.mechanisms.discrete_laplace import UniformStream

@@ -13,8 +13,8 @@ from mechanisms.stated_tables import drawing
 from privacy.mutation import Mutant, refusal
 
 import anonkit
-from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE
-from anonkit.published.statements.queries import Sum
+from anonkit.promises.guarantee import ADD_OR_REMOVE
+from anonkit.published.statements.noise_statement import Sum
 
 REPLACED = "replaced"
 

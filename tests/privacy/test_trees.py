@@ -24,7 +24,7 @@ from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.dp_trees.grower import grow
 from anonkit.dp_trees.plan import Plan
 from anonkit.dp_trees.release.tree_releases import TreeMethod
-from anonkit.dp_trees.scores import SCORES
+from anonkit.dp_trees.split_selection import SCORES
 from anonkit.dp_trees.taxonomy_specialization import specialize
 from anonkit.dp_trees.tree_rows import TreeRows
 from anonkit.mechanisms.accounting import Bootstrap

@@ -19,8 +19,7 @@ import pytest
 
 from anonkit.auditing.epsilon_audit import epsilon_from_counts
 from anonkit.dp_trees.grower import grow
-from anonkit.dp_trees.leaves import Leaves
-from anonkit.dp_trees.plan import Plan
+from anonkit.dp_trees.plan import Leaves, Plan
 from anonkit.dp_trees.release.tree_releases import GrownTrees
 from anonkit.dp_trees.split_selection import Chosen, NoisyCounts, Tables, Terms
 from anonkit.mechanisms.discrete_laplace import UniformStream

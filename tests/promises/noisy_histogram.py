@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.domains.attribute_domains import Categories
 from anonkit.domains.domain_codes import codes_of_cells
-from anonkit.dp_trees.release.synthesized import column_entries, described
+from anonkit.domains.number_bins import Categories
+from anonkit.dp_trees.release.drawn_rows import column_entries, described
 from anonkit.parameters import parameter
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.public_domains import CategoricalAttribute, public_domains

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from anonkit.errors import ParameterError
-from anonkit.promises.anonymous_dp import AnonymousDP
+from anonkit.promises.approximate_dp import AnonymousDP
 from anonkit.promises.promise_kinds import read_promise
 
 PROMISE = AnonymousDP(epsilon=1.5, delta=1e-9, k=12, quasi_identifiers=("age", "job"))

@@ -27,9 +27,8 @@ from anonkit.policy.bookkeeping import Bookkeeping
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 from anonkit.promises.approximate_dp import ApproximateDP
-from anonkit.promises.cautious_figures import loss_words
-from anonkit.promises.guarantee import PrivacyLoss
-from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, Neighbours
+from anonkit.promises.guarantee import ADD_OR_REMOVE, Neighbours, PrivacyLoss
+from anonkit.promises.noise_promises import loss_words
 from anonkit.report.schemas import report_schema
 
 pytestmark = pytest.mark.usefixtures("ledger_beside")

@@ -16,9 +16,16 @@ from checks.forgeries import Files, forged, verdict
 
 import anonkit
 from anonkit.auditing.epsilon_audit import epsilon_from_counts
+from anonkit.checks.account_lines import (
+    choice_rho_of,
+    epsilon_of,
+    finding_delta,
+    finding_epsilon,
+    finding_lines,
+    model_lines,
+    rho_of,
+)
 from anonkit.checks.central_account import approximate_loss
-from anonkit.checks.finding_lines import finding_delta, finding_epsilon, finding_lines, model_lines
-from anonkit.checks.gaussian_lines import choice_rho_of, epsilon_of, rho_of
 from anonkit.datasets import bank_customers
 from anonkit.engines import LocalEngine
 from anonkit.errors import PolicyError
@@ -29,7 +36,7 @@ from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.methods.dp_marginals import DPMarginals
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
-from anonkit.promises.pure_central_dp import CentralDP
+from anonkit.promises.noise_promises import CentralDP
 from anonkit.randomness import Randomness
 
 N = 4_000

@@ -23,7 +23,7 @@ from anonkit.methods.dp_nb import DPNB
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 from anonkit.promises.approximate_dp import ApproximateDP
-from anonkit.promises.pure_central_dp import CentralDP
+from anonkit.promises.noise_promises import CentralDP
 
 N = 6_000
 SMALL = Policy(

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from anonkit.promises.neighbouring_tables import REPLACE
-from anonkit.promises.pure_central_dp import CentralDP
+from anonkit.promises.guarantee import REPLACE
+from anonkit.promises.noise_promises import CentralDP
 
 PROMISE = CentralDP(epsilon=1.5)
 PEOPLE = CentralDP(epsilon=6.0, unit="person", rows_per_unit=3, adjacency=REPLACE, assumptions=("A.",))

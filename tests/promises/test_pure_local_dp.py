@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from anonkit.promises.pure_local_dp import LocalDP
+from anonkit.promises.noise_promises import LocalDP
 
 BOUNDED = LocalDP(epsilon=1.5, attributes={"a": 1.0, "b": 0.5})
 OPEN = LocalDP(epsilon=math.inf, attributes={"a": 1.0, "n": math.inf, "y": math.inf}, clear=("y",), transformed=("n",))

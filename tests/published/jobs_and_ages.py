@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.number_bins import Categories, Grid
 from anonkit.mechanisms.accounting import units_of
 from anonkit.mechanisms.noisy_histograms import noisy_tables
 from anonkit.published.noisy_tables import NoisyTables

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import anonkit
-from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.domains.whole_values import WholeValues
+from anonkit.domains.number_bins import Categories, Grid
+from anonkit.domains.rounding_grid import WholeValues
 from anonkit.policy.declaration import Policy
 from anonkit.published.column_means import ColumnCounts, ColumnMean, counts_of_columns, means_of, notes_on_means
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE

@@ -11,7 +11,7 @@ import pytest
 
 import anonkit
 from anonkit.policy.declaration import Policy
-from anonkit.published.explained_target import excess, is_explained, notes_on_target
+from anonkit.published.column_means import excess, is_explained, notes_on_target
 
 SCALE = 4.0
 VARIANCE = 2 * SCALE**2

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonkit.domains.attribute_domains import Categories
+from anonkit.domains.number_bins import Categories
 from anonkit.domains.public_rules import Never, PublicRules, met_together, possible_row
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.discrete_laplace import UniformStream

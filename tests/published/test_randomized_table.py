@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.number_bins import Categories, Grid
 from anonkit.errors import ParameterError, ReleaseFormatError
 from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse
-from anonkit.published.channels.response_matrix import ResponseMatrix
+from anonkit.published.channels.response_channel import ResponseMatrix
 from anonkit.published.channels.set_response import SetResponse
 from anonkit.published.channels.transformed_response import PUBLISHED, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget

@@ -10,20 +10,25 @@ import pytest
 from mechanisms.stated_tables import AGE, COLUMNS, QUERIES, SEX, as_params, drawing, stating
 
 from anonkit.errors import ParameterError, ReleaseFormatError
-from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE
-from anonkit.published.statements.draw_widths import report_lines, width_of
+from anonkit.promises.guarantee import ADD_OR_REMOVE
 from anonkit.published.statements.noise_statement import (
     CellRows,
+    Count,
     Draw,
+    ModeScore,
+    Query,
+    RankScore,
     Restriction,
     StatedColumn,
     Statement,
+    Sum,
     Value,
+    columns_of,
+    from_params,
     shows_no_rows,
+    to_params,
 )
-from anonkit.published.statements.queries import Count, ModeScore, Query, RankScore, Sum, columns_of
-from anonkit.published.statements.statement_json import from_params, to_params
-from anonkit.published.statements.value_lines import lines_table, reserved_names
+from anonkit.published.statements.value_lines import lines_table, report_lines, reserved_names, width_of
 
 HINT = "docs/how-to/add-a-noise-method.md"
 

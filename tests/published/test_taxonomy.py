@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.number_bins import Categories, Grid
 from anonkit.errors import ParameterError
-from anonkit.published.taxonomy import Taxonomy
-from anonkit.published.tree_attributes import Attribute, Split
+from anonkit.published.tree_attributes import Attribute, Split, Taxonomy
 
 PATHS = (
     ("private", "private", "work"),

@@ -16,8 +16,7 @@ from anonkit.checks.disclosure import Disclosure
 from anonkit.pipeline.surrogates import ROLE as SURROGATES
 from anonkit.policy.column_declarations import Role
 from anonkit.promises.anonymous_classes import Diversity, KAnonymity
-from anonkit.promises.guarantee import BY_CONSTRUCTION, CHECKED, Check
-from anonkit.promises.no_guarantee import NoGuarantee
+from anonkit.promises.guarantee import BY_CONSTRUCTION, CHECKED, Check, NoGuarantee
 from anonkit.randomness import SECURE, SEEDED
 from anonkit.report.document import FORMAT, build_report
 from anonkit.report.schemas import report_schema

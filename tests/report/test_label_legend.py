@@ -6,7 +6,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.report.label_legend import label_legend
+from anonkit.report.page import label_legend
 
 MEANINGS = {
     "[30, 40)": "from 30 up to 40, without 40",

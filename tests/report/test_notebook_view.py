@@ -18,8 +18,8 @@ from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 from anonkit.randomness import SEEDED
 from anonkit.report.charts import safe_text
+from anonkit.report.document import FirstRows, dry_run_fragment, release_fragment
 from anonkit.report.first_facts import verdict
-from anonkit.report.notebook_view import FirstRows, dry_run_fragment, release_fragment
 from anonkit.report.promise_words import words_of
 
 NO_ROWS = FirstRows(names=[], rows=[], n_columns=0)

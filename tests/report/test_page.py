@@ -28,13 +28,11 @@ from hypothesis import strategies as st
 from anonkit.checks.disclosure import Disclosure
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.anonymous_classes import Diversity, KAnonymity
-from anonkit.promises.guarantee import BY_CONSTRUCTION, Check
-from anonkit.promises.no_guarantee import NoGuarantee
+from anonkit.promises.guarantee import BY_CONSTRUCTION, Check, NoGuarantee
 from anonkit.randomness import SECURE, SEEDED
 from anonkit.report.charts import safe_text
 from anonkit.report.document import build_report
-from anonkit.report.label_legend import label_legend
-from anonkit.report.page import SHOWN_BARS, render_page
+from anonkit.report.page import SHOWN_BARS, label_legend, render_page
 from anonkit.report.schemas import report_schema
 from anonkit.report.tabulation import SHOWN_VALUES
 

@@ -11,8 +11,8 @@ import pytest
 import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.report.first_facts import first_facts, text_of
+from anonkit.report.markdown import attack_rows, change_words, difference, ledger_words, risk_words
 from anonkit.report.page import render_page
-from anonkit.report.review import attack_rows, change_words, difference, ledger_words, risk_words
 
 TABLE, POLICY = bank_customers(300, seed=1), bank_customers_policy()
 NONE = {"disclosure_risk": {}, "guarantee": {"kind": "none"}}

@@ -12,7 +12,7 @@ import pytest
 from whose_rows.tables import PEOPLE, THINGS, PeopleTable
 
 import anonkit
-from anonkit.drafting.undeclared import judge_undeclared
+from anonkit.drafting.profiling import judge_undeclared
 from anonkit.drafting.whose_rows import candidates_for_person, with_keys_by_structure
 from anonkit.engines import open_engine
 from anonkit.policy.declaration import Policy, TargetUse

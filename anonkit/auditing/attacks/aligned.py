@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anonkit.auditing.attacks.attack_evidence import Values, codes_in
-from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.domains.grid_cells import code_of_index
+from anonkit.domains.number_bins import Categories, Grid
 from anonkit.engines import open_engine
 from anonkit.errors import AnonkitError
 from anonkit.mechanisms.asked_attributes import ASKED_STREAM, asked_attribute

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anonkit.auditing.attacks.labels import compatible, text_of
-from anonkit.domains.array_types import IntArray
-from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.coded_columns import IntArray
+from anonkit.domains.number_bins import Categories, Grid
 from anonkit.published.channels.response_channel import Channel
 from anonkit.published.channels.transformed_response import TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable

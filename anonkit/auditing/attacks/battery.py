@@ -13,14 +13,9 @@ import pyarrow as pa
 
 from anonkit.auditing.attacks.aligned import Aligned, align, identity
 from anonkit.auditing.attacks.attack_evidence import AttackColumn, Readings, Values, columns_of, evidence_for
-from anonkit.auditing.attacks.guessed_secrets import HeldValue, Secret, right_about
-from anonkit.auditing.attacks.inference import Ballot, Votes, votes_for
-from anonkit.auditing.attacks.linkage import Linkage, link
-from anonkit.auditing.attacks.loss import LossBound
-from anonkit.auditing.attacks.membership import membership
-from anonkit.auditing.attacks.next_step import next_step
-from anonkit.auditing.attacks.rates import Attack, Rate
-from anonkit.auditing.attacks.singling_out import predicates, singled_out
+from anonkit.auditing.attacks.inference import Ballot, HeldValue, Secret, Votes, right_about, votes_for
+from anonkit.auditing.attacks.singling_out import Linkage, link, membership, predicates, singled_out
+from anonkit.auditing.attacks.success_rates import Attack, LossBound, Rate, next_step
 from anonkit.errors import ParameterError, in_python
 from anonkit.promises.promise_kinds import read_promise
 from anonkit.protocols import Progress, no_progress

@@ -16,11 +16,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonkit.bundle.atomic import Staging, finish, reason_of
-from anonkit.bundle.exports.column_types import DUCKDB, SQLITE, sql_type
-from anonkit.bundle.exports.export_targets import SIDECAR_TABLE, Target
-from anonkit.bundle.exports.exported_form import BATCH_ROWS, ExportedRows
-from anonkit.bundle.exports.held_names import RULES, refuse_column_names
-from anonkit.bundle.release_names import BESIDE_SQLITE
+from anonkit.bundle.exports.export_files import (
+    BATCH_ROWS,
+    RULES,
+    SIDECAR_TABLE,
+    ExportedRows,
+    Target,
+    refuse_column_names,
+)
+from anonkit.bundle.exports.server_tables import DUCKDB, SQLITE, sql_type
+from anonkit.bundle.release_place import BESIDE_SQLITE
 from anonkit.bundle.sql_names import in_quotes
 from anonkit.errors import EngineError, ParameterError, ReleaseFormatError
 

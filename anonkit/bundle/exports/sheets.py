@@ -17,9 +17,8 @@ from zipfile import ZipFile
 
 import pyarrow as pa
 
-from anonkit.bundle.exports.export_files import ExportFile
-from anonkit.bundle.exports.exported_form import BATCH_ROWS, ExportedRows
-from anonkit.bundle.unpacked_sizes import refuse_unpacked
+from anonkit.bundle.exports.export_files import BATCH_ROWS, ExportedRows, ExportFile
+from anonkit.bundle.json_documents import refuse_unpacked
 from anonkit.errors import MissingDependencyError, ParameterError
 
 MOST_ROWS, MOST_COLUMNS, MOST_LETTERS = 1_048_576, 16_384, 32_767

@@ -26,7 +26,7 @@ from anonkit.errors import EngineError, MissingDependencyError, ParameterError, 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from anonkit.bundle.exports.exported_form import ExportedRows
+    from anonkit.bundle.exports.export_files import ExportedRows
 
 _Read = TypeVar("_Read")
 

@@ -11,13 +11,12 @@ from functools import cached_property
 
 import numpy as np
 
-from anonkit.budget_rules.pair_grid import AttributeSize
-from anonkit.budget_rules.pair_rule import MOST_CELLS, PairRule
-from anonkit.domains.array_types import IntArray
-from anonkit.domains.attribute_domains import Grid
-from anonkit.dp_trees.counted_once import refuse_other_totals
-from anonkit.dp_trees.marginals.column_layout import ColumnLayout, Pair
-from anonkit.dp_trees.marginals.table_counts import PairCounts
+from anonkit.budget_rules.pair_rule import MOST_CELLS, AttributeSize, PairRule
+from anonkit.domains.coded_columns import IntArray
+from anonkit.domains.number_bins import Grid
+from anonkit.dp_trees.grower import refuse_other_totals
+from anonkit.dp_trees.marginals.exact_tables import PairCounts
+from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout, Pair
 from anonkit.dp_trees.questions import Counter
 from anonkit.published.marginal_tables import MarginalSchema
 from anonkit.published.tree_attributes import TreeSchema

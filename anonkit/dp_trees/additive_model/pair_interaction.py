@@ -20,13 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from anonkit.budget_rules.pair_grid import PairGrid
-from anonkit.budget_rules.pair_rule import MOST_FEW_CELLS, PairRule, Places
-from anonkit.domains.array_types import IntArray
+from anonkit.budget_rules.pair_rule import MOST_FEW_CELLS, PairGrid, PairRule, Places
+from anonkit.domains.coded_columns import IntArray
 from anonkit.dp_trees.additive_model.class_pairs import ClassPairs, groups_of, rule_of
-from anonkit.dp_trees.counted_once import refuse_other_totals
-from anonkit.dp_trees.marginals.column_layout import Pair, Triple
-from anonkit.dp_trees.marginals.table_counts import JointCounts, TripleCounts
+from anonkit.dp_trees.grower import refuse_other_totals
+from anonkit.dp_trees.marginals.exact_tables import JointCounts, TripleCounts
+from anonkit.dp_trees.marginals.noisy_readings import Pair, Triple
 from anonkit.dp_trees.questions import Counter
 from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, AccountedDraw, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream

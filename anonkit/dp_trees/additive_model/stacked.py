@@ -17,41 +17,46 @@ from typing import Any
 
 import numpy as np
 
-from anonkit.budget_rules.forest_rule import Rule
-from anonkit.budget_rules.histogram_rule import gaussian_histograms
-from anonkit.budget_rules.pair_grid import PairGrid
-from anonkit.domains.array_types import FloatArray, IntArray
-from anonkit.domains.attribute_domains import Grid
-from anonkit.dp_trees.additive_model.calibration_step import (
+from anonkit.budget_rules.forest_rule import Rule, gaussian_histograms
+from anonkit.budget_rules.pair_rule import PairGrid
+from anonkit.domains.coded_columns import FloatArray, IntArray
+from anonkit.domains.number_bins import Grid
+from anonkit.dp_trees.additive_model.combination import Combination
+from anonkit.dp_trees.additive_model.histogram_noise import HistogramNoise, optimism_of
+from anonkit.dp_trees.additive_model.pair_prequeries import PairFindings
+from anonkit.dp_trees.additive_model.synthetic_population import AgreedCounts, LeafProductModel, rows_by_class
+from anonkit.dp_trees.additive_model.weighting import (
     CalibrationStep,
     NoisyCalibration,
+    NoisyStep,
+    WeightingStep,
+    added_curvature,
+    added_gradient,
     expected_curvature,
     row_calibrations,
 )
-from anonkit.dp_trees.additive_model.combination import Combination
-from anonkit.dp_trees.additive_model.consistency import AgreedCounts, rows_by_class
-from anonkit.dp_trees.additive_model.histogram_noise import HistogramNoise
-from anonkit.dp_trees.additive_model.optimism import optimism_of
-from anonkit.dp_trees.additive_model.pair_prequeries import PairFindings
-from anonkit.dp_trees.additive_model.synthetic_population import LeafProductModel
-from anonkit.dp_trees.additive_model.weighting import NoisyStep, WeightingStep, added_curvature, added_gradient
-from anonkit.dp_trees.counted_once import refuse_other_totals
-from anonkit.dp_trees.empty_cells import without_empty
-from anonkit.dp_trees.grower import Watch, grow
-from anonkit.dp_trees.leaves import LEAF_COUNTS, NoisyClassCounts
+from anonkit.dp_trees.grower import Watch, grow, refuse_other_totals
 from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
-from anonkit.dp_trees.plan import Choices, Plan
+from anonkit.dp_trees.microdata import without_empty
+from anonkit.dp_trees.plan import LEAF_COUNTS, Choices, NoisyClassCounts, Plan
 from anonkit.dp_trees.questions import CodedBatch, Counter
 from anonkit.dp_trees.split_selection import JointSelection
 from anonkit.dp_trees.tree_rows import Disjoint
-from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, Accounting, rounded_up, shares, units_of
-from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, GaussianDraw
+from anonkit.mechanisms.accounting import (
+    LAPLACE,
+    AccountedDraw,
+    Accounting,
+    ApproximateAccounting,
+    GaussianDraw,
+    rounded_up,
+    shares,
+    units_of,
+)
 from anonkit.mechanisms.discrete_laplace import UniformStream
-from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, changed_rows
+from anonkit.promises.guarantee import ADD_OR_REMOVE, changed_rows
 from anonkit.published.additive_scores import AdditiveScores, places_of, region_of_nodes
-from anonkit.published.explained_target import Table
-from anonkit.published.faint_missing import MISSING_ABOVE, is_faint
-from anonkit.published.noisy_tables import GAUSSIAN, format_of, noise_variance
+from anonkit.published.column_means import Table
+from anonkit.published.noisy_tables import GAUSSIAN, MISSING_ABOVE, format_of, is_faint, noise_variance
 from anonkit.published.one_thread import one_thread
 from anonkit.published.tree_attributes import TreeSchema
 from anonkit.published.tree_model import FORMATS, PublishedForest

@@ -16,9 +16,8 @@ from functools import cached_property
 import numpy as np
 
 from anonkit.documents import ParamsPart
-from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
-from anonkit.domains.attribute_domains import Grid
-from anonkit.domains.number_bins import NumberBins
+from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray
+from anonkit.domains.number_bins import Grid, NumberBins
 from anonkit.dp_trees.questions import CodedBatch
 from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.domains.array_types import BoolArray, Codes, FloatArray, IntArray
+from anonkit.domains.coded_columns import BoolArray, Codes, FloatArray, IntArray
 from anonkit.domains.domain_codes import codes_of_cells, numbers_of_cells, refuse_kinds
-from anonkit.dp_trees.aggregates.aggregate_plan import AggregatePlan, Planned
-from anonkit.dp_trees.counted_once import refuse_other_totals
+from anonkit.dp_trees.aggregates.tidy_tables import AggregatePlan, Planned
+from anonkit.dp_trees.grower import refuse_other_totals
 from anonkit.policy.public_domains import NumericAttribute
 from anonkit.protocols import Engine, Source, is_too_large
 from anonkit.published.aggregates import MeasuredQuantity, parts_of

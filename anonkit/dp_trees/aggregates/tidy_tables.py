@@ -1,20 +1,288 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Published aggregates as one tidy table: a line for each group and statistic; the report's entry of its columns."""
+"""Published aggregates as one tidy table: a line for each group and statistic; the report's entry of its columns.
+
+The plan of measurements for requested tables, and the budget of each: a function of public facts alone.
+
+A table whose columns are among those of another of its kind is added up from it, and not measured: the two agree then,
+and both are more exact than if they shared the budget (the noise of a table added up from m cells grows as the square
+root of m, which is what its own share would have cost it, and the larger table keeps that share).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from anonkit.dp_trees.aggregates.aggregate_plan import FIXED
-from anonkit.policy.column_declarations import Role
+from anonkit.domains.rounding_grid import RoundingGrid
+from anonkit.dp_trees.aggregates.aggregate_requests import Request
+from anonkit.errors import ParameterError, PolicyError, did_you_mean
+from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, rate_within, shares
+from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
-from anonkit.published.aggregate_figures import AggregateFigure
-from anonkit.published.aggregates import Aggregates
+from anonkit.policy.public_domains import NumericAttribute, PublicAttribute, public_attribute
+from anonkit.published.aggregates import (
+    OTHER,
+    AddedColumn,
+    AggregateFigure,
+    Aggregates,
+    AggregateTable,
+    GroupColumn,
+    MeasuredQuantity,
+    Statistic,
+    parts_of,
+)
 from anonkit.report.blocks import ReportColumn
+
+MOST_CELLS = 1 << 22
+"""Numbers of all measurements together."""
+FIXED = ("table", "of", "statistic", "value", "low", "high")
+"""Columns that every tidy table has; a column by which tables are divided has another name."""
+_KINDS = {
+    Statistic.COUNT: MeasuredQuantity.COUNTS,
+    Statistic.SUM: MeasuredQuantity.SUM,
+    Statistic.MEAN: MeasuredQuantity.HALVES,
+    Statistic.QUANTILE: MeasuredQuantity.POINTS,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """A measurement that is going to be made."""
+
+    kind: MeasuredQuantity
+    by: tuple[GroupColumn, ...]
+    of: NumericAttribute | None
+    grid: RoundingGrid | None
+    weight: float
+
+    @property
+    def cells(self) -> int:
+        """Number of groups."""
+        return math.prod(column.domain.size for column in self.by)
+
+    @property
+    def numbers(self) -> int:
+        """Number of values that get noise."""
+        return self.cells * parts_of(self.kind, self.grid)
+
+    @property
+    def sensitivity(self) -> int:
+        """Sensitivity: the most that one row changes all values by, in sum."""
+        if self.grid is None or self.kind is MeasuredQuantity.POINTS:
+            return 1
+        return self.grid.steps if self.kind is MeasuredQuantity.HALVES else self.grid.largest
+
+    @property
+    def share(self) -> Fraction:
+        """Its share of the budget against that of others: the square root of its groups, times its weight."""
+        return Fraction(self.weight * math.sqrt(self.cells))
+
+    @property
+    def purpose(self) -> str:
+        """Purpose of the draw, in words."""
+        what = {
+            MeasuredQuantity.COUNTS: "counts",
+            MeasuredQuantity.SUM: "sum",
+            MeasuredQuantity.HALVES: "sum and count",
+            MeasuredQuantity.POINTS: "histogram",
+        }
+        of = "" if self.of is None else f" of {self.of.name}"
+        by = "".join(f"{' by' if at == 0 else ' x'} {column.name}" for at, column in enumerate(self.by))
+        return f"{what[self.kind]}{of}{by}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AggregatePlan:
+    """All measurements and tables of a release: public facts alone."""
+
+    measurements: tuple[Planned, ...]
+    tables: tuple[AggregateTable, ...]
+
+    @property
+    def columns(self) -> tuple[GroupColumn, ...]:
+        """All columns by which tables are divided, sorted by name."""
+        columns = {column.name: column for planned in self.measurements for column in planned.by}
+        return tuple(columns[name] for name in sorted(columns))
+
+    @property
+    def numbers(self) -> tuple[AddedColumn, ...]:
+        """All columns that are added up, sorted by name."""
+        numbers = {planned.of.name: planned.of for planned in self.measurements if planned.of is not None}
+        return tuple(
+            AddedColumn(
+                name=name,
+                bounds=numbers[name].bounds,
+                has_missing=numbers[name].has_missing,
+                values=numbers[name].values,
+            )
+            for name in sorted(numbers)
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns that are read, sorted by name."""
+        return tuple(sorted({column.name for column in self.columns} | {column.name for column in self.numbers}))
+
+    def draws(self, units: int) -> tuple[AccountedDraw, ...]:
+        """Return the lines of the account for a row that may lose so many units of 2**-52."""
+        parts = shares(units, [planned.share for planned in self.measurements])
+        return tuple(
+            AccountedDraw(
+                purpose=planned.purpose,
+                mechanism=LAPLACE,
+                rate=rate_within(part, planned.sensitivity),
+                sensitivity=planned.sensitivity,
+            )
+            for planned, part in zip(self.measurements, parts, strict=True)
+        )
+
+
+def planned(requests: Sequence[Request], policy: Policy, *, bins: int, points: int) -> AggregatePlan:
+    """Plan what is measured; without requests the counts of every column by itself.
+
+    Parameters
+    ----------
+    requests : sequence of Request
+    policy : Policy
+    bins : int
+        Equal bins of a number by which a table is divided.
+    points : int
+        Places at most of the grid of a number whose quantiles are requested.
+
+    Raises
+    ------
+    PolicyError
+        A column is not in the table, is not released, has no public domain, or is no number where one is added up.
+    ParameterError
+        There would be too many cells.
+    """
+    asked = requests or [Request(statistic=Statistic.COUNT, by=(name,)) for name in _released(policy)]
+    if not asked:
+        raise PolicyError("no column is declared that could be counted", "`anonkit init` drafts a policy")
+    names = sorted({name for request in asked for name in (*request.by, *([request.of] if request.of else []))})
+    declared = {name: _attribute(name, policy) for name in names}
+    groups = {name: _group(declared[name], bins) for request in asked for name in request.by}
+    wanted = [_wanted(request, groups, declared, points) for request in asked]
+    measured, hosts = _shared(wanted)
+    weights = [0.0] * len(measured)
+    for own, host in zip(wanted, hosts, strict=True):
+        weights[host] = max(weights[host], own.weight)
+    plan = AggregatePlan(
+        measurements=tuple(replace(each, weight=weight) for each, weight in zip(measured, weights, strict=True)),
+        tables=tuple(
+            AggregateTable(
+                name=request.table,
+                statistic=request.statistic,
+                by=request.by,
+                of=request.of,
+                levels=request.levels,
+                weight=request.weight,
+                measured=host,
+            )
+            for request, host in zip(asked, hosts, strict=True)
+        ),
+    )
+    if sum(each.numbers for each in plan.measurements) > MOST_CELLS:
+        raise ParameterError(
+            f"the tables would have more than {MOST_CELLS:,} cells with noise",
+            "fewer columns at a time, fewer or broader categories, or fewer bins",
+        )
+    return plan
+
+
+def _released(policy: Policy) -> list[str]:
+    return sorted(policy.names(Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET))
+
+
+def _attribute(name: str, policy: Policy) -> PublicAttribute:
+    """Return the public domain of a requested column; a target is a column as any other here."""
+    column: Column | None = policy.columns.get(name)
+    if column is None:
+        hint = did_you_mean(name, policy.columns) if policy.columns else "`anonkit init` drafts a policy"
+        raise PolicyError(f"column {name!r} of an aggregate is not in the table, or not declared", hint)
+    if column.role not in (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET):
+        raise PolicyError(
+            f"column {name!r} of an aggregate has role {column.role}: it is not released",
+            "quasi-identifiers, sensitive attributes and the target can be counted and added up",
+        )
+    if column.role is Role.TARGET:
+        column = replace(column, role=Role.QUASI_IDENTIFIER)
+    return public_attribute(column, policy.missing)
+
+
+def _group(attribute: PublicAttribute, bins: int) -> GroupColumn:
+    if attribute.name in FIXED:
+        raise PolicyError(
+            f"a table cannot be divided by a column called {attribute.name!r}, which the tidy table has itself",
+            "rename it in the source",
+        )
+    if isinstance(attribute, NumericAttribute):
+        return GroupColumn(name=attribute.name, domain=attribute.grid(bins))
+    if OTHER in attribute.domain.values:
+        raise PolicyError(
+            f"column {attribute.name!r} declares a category {OTHER!r}, which is what missing cells are called",
+            "give the category another name",
+        )
+    return GroupColumn(name=attribute.name, domain=attribute.domain)
+
+
+def _wanted(
+    request: Request, groups: Mapping[str, GroupColumn], declared: Mapping[str, PublicAttribute], points: int
+) -> Planned:
+    """Return the measurement that a request would need by itself."""
+    kind, by = _KINDS[request.statistic], tuple(groups[name] for name in request.by)
+    if request.of is None:
+        return Planned(kind=kind, by=by, of=None, grid=None, weight=request.weight)
+    of = declared[request.of]
+    if not isinstance(of, NumericAttribute):
+        raise PolicyError(
+            f"column {of.name!r} is no number with public bounds: it has no {request.statistic}",
+            "bounds = [low, high] in the policy, or count it",
+        )
+    is_points = kind is MeasuredQuantity.POINTS
+    grid = RoundingGrid.of_points(*of.bounds, points, of.values) if is_points else RoundingGrid.fine(*of.bounds)
+    return Planned(kind=kind, by=by, of=of, grid=grid, weight=request.weight)
+
+
+def _shared(wanted: Sequence[Planned]) -> tuple[list[Planned], list[int]]:
+    """Return the measurements that the others can be added up from, and for each the one that it is read off.
+
+    That is the one with the fewest cells, the first of several. A table has few columns, so that all that can be added
+    up from it are named: the time is linear in the number of tables.
+    """
+    own = [(each.kind, *_names(each)) for each in wanted]
+    within = {held for each in {*own} for held in _held_by(*each) if held != each}
+    at_of = {each: at for at, each in reversed([*enumerate(own)]) if each not in within}
+    measured = [wanted[at] for at in sorted(at_of.values())]
+    hosts: dict[_Wanted, int] = {}
+    for at in sorted(range(len(measured)), key=lambda at: (measured[at].cells, at)):
+        for held in _held_by(measured[at].kind, *_names(measured[at])):
+            hosts.setdefault(held, at)
+    return measured, [hosts[each] for each in own]
+
+
+_Wanted = tuple[MeasuredQuantity, str | None, frozenset[str]]
+
+
+def _names(planned: Planned) -> tuple[str | None, frozenset[str]]:
+    return None if planned.of is None else planned.of.name, frozenset(column.name for column in planned.by)
+
+
+def _held_by(kind: MeasuredQuantity, of: str | None, names: frozenset[str]) -> Iterator[_Wanted]:
+    """Yield all that can be added up from a measurement, itself included: sums from the halves of a mean, too."""
+    for size in range(len(names) + 1):
+        for some in itertools.combinations(sorted(names), size):
+            yield kind, of, frozenset(some)
+            if kind is MeasuredQuantity.HALVES:
+                yield MeasuredQuantity.SUM, of, frozenset(some)
+
 
 _MEANING = {
     "table": "name of the table",

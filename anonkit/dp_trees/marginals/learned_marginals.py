@@ -3,6 +3,10 @@
 
 The only module that sees exact counts and noise of tables together. An exact table is used in readings and scores of
 private choices, and under the noise of its own publication.
+
+Noisy pair tables made shares that agree with the columns: none negative, and the margins as all tables say.
+
+Post-processing of noisy counts, at no privacy loss.
 """
 
 from __future__ import annotations
@@ -13,45 +17,90 @@ from dataclasses import dataclass
 import numpy as np
 
 from anonkit.budget_rules import marginal_rule as rule
-from anonkit.budget_rules.amounts import Amount
 from anonkit.budget_rules.marginal_rule import forest_of
-from anonkit.domains.array_types import FloatArray, IntArray
-from anonkit.dp_trees.marginals.column_layout import ColumnLayout, Pair
-from anonkit.dp_trees.marginals.dependency_tree import STEPS, error_steps, private_best, private_tree
+from anonkit.budget_rules.spike_rule import Amount
+from anonkit.domains.coded_columns import FloatArray, IntArray
 from anonkit.dp_trees.marginals.exact_tables import ExactTables
-from anonkit.dp_trees.marginals.measured_tables import (
+from anonkit.dp_trees.marginals.mixture_rounding import in_units, number_totals, with_totals, without_values
+from anonkit.dp_trees.marginals.noisy_readings import STEPS, ColumnLayout, Pair, error_steps, private_best, private_tree
+from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
+from anonkit.dp_trees.marginals.table_fit import (
+    Completion,
+    Mixture,
+    expected_squares,
+    fitted_mixture,
+    moved_nearer,
+    wanted_tables,
+)
+from anonkit.dp_trees.marginals.table_plan import TableDraw, TablePlan, candidate_pairs, names_of, plan_of
+from anonkit.dp_trees.marginals.tree_pairs import (
     Margins,
     MeasuredTable,
     margins_of,
+    nearest_shares,
+    order_of,
     rare_together,
     refined,
+    rows_of_tree,
     rows_per_class,
 )
-from anonkit.dp_trees.marginals.mixture_rounding import in_units, without_values
-from anonkit.dp_trees.marginals.number_totals import number_totals, with_totals
-from anonkit.dp_trees.marginals.pair_completion import Completion, expected_squares
-from anonkit.dp_trees.marginals.pair_consistency import consistent_pair
-from anonkit.dp_trees.marginals.product_mixture import Mixture, fitted_mixture
-from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
-from anonkit.dp_trees.marginals.table_fit import moved_nearer, wanted_tables
-from anonkit.dp_trees.marginals.table_plan import TableDraw, TablePlan, candidate_pairs, names_of, plan_of
-from anonkit.dp_trees.marginals.tree_pairs import order_of, rows_of_tree
 from anonkit.dp_trees.marginals.triple_choice import ChosenTriple, with_triple
 from anonkit.dp_trees.marginals.triple_mixture import mixtures_of_triple
 from anonkit.dp_trees.marginals.view_choice import ViewChoice, chosen_view, forecast_of
 from anonkit.dp_trees.questions import Counter
-from anonkit.mechanisms.accounting import AccountedDraw
-from anonkit.mechanisms.approximate_accounting import ConcentratedChoice, GaussianDraw
+from anonkit.mechanisms.accounting import AccountedDraw, ConcentratedChoice, GaussianDraw
 from anonkit.mechanisms.discrete_gaussian import gaussian_counts
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.mechanisms.private_selection import exponential_mechanism, permute_and_flip
-from anonkit.published.faint_missing import MISSING_ABOVE, is_faint
-from anonkit.published.marginal_tables import OneWayTable, PairTable
-from anonkit.published.noisy_tables import LAPLACE, noise_variance
+from anonkit.published.marginal_tables import OneWayTable, PairTable, TripleTable
+from anonkit.published.noisy_tables import LAPLACE, MISSING_ABOVE, is_faint, noise_variance
 from anonkit.published.one_thread import one_thread
 from anonkit.published.product_mixtures import ClassMixture, ProductMixtures
-from anonkit.published.triple_tables import TripleTable
 from anonkit.randomness import Randomness
+
+_ROUNDS = 20
+_FAINT = 1e-9
+"""Share of independence that is mixed in, so that fitting to margins can reach them from a table of zeros."""
+
+
+def consistent_pair(pair: Pair, table: MeasuredTable, margins: Margins) -> FloatArray:
+    """Return the shares of a pair of columns, by value.
+
+    Parameters
+    ----------
+    pair : pair of int
+    table : Measured
+        Its noisy table, by group.
+    margins : Margins
+
+    Returns
+    -------
+    float array, shape (classes, values, values)
+        Adds up to 1 in each class.
+    """
+    classes, *shape = table.counts.shape
+    shares = nearest_shares(table.counts.reshape(classes, -1), margins.totals).reshape(classes, *shape)
+    return margins.spread(pair, fitted_to_margins(shares, *(margins.grouped(column) for column in pair)))
+
+
+def fitted_to_margins(shares: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
+    """Return the shares with other margins that keep their odds ratios: iterative proportional fitting.
+
+    Parameters
+    ----------
+    shares : float array, shape (classes, m, n)
+    rows, columns : float array, shape (classes, m) and (classes, n)
+        The margins wanted.
+    """
+    out = (1 - _FAINT) * shares + _FAINT * rows[:, :, np.newaxis] * columns[:, np.newaxis, :]
+    for _ in range(_ROUNDS):
+        out = out * _ratio(rows, out.sum(axis=2))[:, :, np.newaxis]
+        out = out * _ratio(columns, out.sum(axis=1))[:, np.newaxis, :]
+    return np.asarray(out / out.sum(axis=(1, 2), keepdims=True))
+
+
+def _ratio(wanted: FloatArray, found: FloatArray) -> FloatArray:
+    return np.divide(wanted, found, out=np.zeros(wanted.shape), where=found > 0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

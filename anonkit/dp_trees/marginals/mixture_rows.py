@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from anonkit.domains.array_types import IntArray
+from anonkit.domains.coded_columns import IntArray
 from anonkit.mechanisms.discrete_laplace import UniformStream
-from anonkit.published.mixture_draws import codes_of_rows
-from anonkit.published.product_mixtures import ProductMixtures
+from anonkit.published.product_mixtures import ProductMixtures, codes_of_rows
 from anonkit.randomness import Randomness
 
 

@@ -11,11 +11,10 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from anonkit.budget_rules.amounts import Amount
-from anonkit.mechanisms.accounting import AccountedDraw, rate_within
-from anonkit.mechanisms.approximate_accounting import ConcentratedChoice, GaussianDraw
+from anonkit.budget_rules.spike_rule import Amount
+from anonkit.mechanisms.accounting import AccountedDraw, ConcentratedChoice, GaussianDraw, rate_within
 from anonkit.mechanisms.concentrated_loss import changed_squared, rho_units_within
-from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE, changed_rows
+from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE, changed_rows
 from anonkit.published.exact_losses import RATE_BITS
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
 

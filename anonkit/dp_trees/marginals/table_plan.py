@@ -8,11 +8,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from anonkit.budget_rules import marginal_rule as rule
-from anonkit.dp_trees.marginals.column_layout import ColumnLayout, Pair
-from anonkit.dp_trees.marginals.dependency_tree import WIDTH
+from anonkit.dp_trees.marginals.noisy_readings import WIDTH, ColumnLayout, Pair
 from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
-from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, AccountedDraw, rate_within, shares
-from anonkit.mechanisms.approximate_accounting import ConcentratedChoice, GaussianDraw
+from anonkit.mechanisms.accounting import (
+    PERMUTE_AND_FLIP,
+    AccountedDraw,
+    ConcentratedChoice,
+    GaussianDraw,
+    rate_within,
+    shares,
+)
 from anonkit.published.noisy_tables import LAPLACE
 
 TableDraw = AccountedDraw | GaussianDraw

@@ -16,19 +16,16 @@ import numpy as np
 from anonkit.budget_rules import triple_rule
 from anonkit.budget_rules.triple_rule import TripleRule
 from anonkit.documents import ParamsPart
-from anonkit.domains.array_types import IntArray
-from anonkit.dp_trees.counted_once import refuse_other_totals
-from anonkit.dp_trees.marginals.column_layout import ColumnLayout, Triple
-from anonkit.dp_trees.marginals.dependency_tree import STEPS, WIDTH
-from anonkit.dp_trees.marginals.exact_tables import ExactTables, least_error
-from anonkit.dp_trees.marginals.noisy_readings import Reading, reading_draw
-from anonkit.dp_trees.marginals.table_counts import TripleCounts
+from anonkit.domains.coded_columns import IntArray
+from anonkit.dp_trees.grower import refuse_other_totals
+from anonkit.dp_trees.marginals.exact_tables import ExactTables, TripleCounts, least_error
+from anonkit.dp_trees.marginals.noisy_readings import STEPS, WIDTH, ColumnLayout, Reading, Triple, reading_draw
 from anonkit.dp_trees.marginals.view_choice import ViewChoice, forecast_of
 from anonkit.dp_trees.questions import Counter
 from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, AccountedDraw, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.private_selection import permute_and_flip
-from anonkit.published.triple_tables import groups_of_values
+from anonkit.published.marginal_tables import groups_of_values
 from anonkit.randomness import Randomness
 
 READING = "relation of the target to pairs"

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from anonkit.domains.array_types import FloatArray, IntArray
-from anonkit.dp_trees.marginals.column_layout import ColumnLayout
-from anonkit.dp_trees.marginals.measured_tables import MeasuredTable, nearest_shares
+from anonkit.domains.coded_columns import FloatArray, IntArray
 from anonkit.dp_trees.marginals.mixture_rounding import in_units, without_values
-from anonkit.dp_trees.marginals.product_mixture import Mixture
+from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout
+from anonkit.dp_trees.marginals.table_fit import Mixture
+from anonkit.dp_trees.marginals.tree_pairs import MeasuredTable, nearest_shares
 from anonkit.dp_trees.marginals.triple_choice import ChosenTriple
 from anonkit.published.product_mixtures import ClassMixture
 

@@ -13,14 +13,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from anonkit.budget_rules.amounts import Amount
 from anonkit.budget_rules.marginal_rule import Forecast
+from anonkit.budget_rules.spike_rule import Amount
 from anonkit.budget_rules.view_rule import AskedReading, ViewPlan, view_plan
-from anonkit.domains.array_types import FloatArray
-from anonkit.dp_trees.marginals.column_layout import ColumnLayout, Pair
-from anonkit.dp_trees.marginals.dependency_tree import STEPS
+from anonkit.domains.coded_columns import FloatArray
 from anonkit.dp_trees.marginals.exact_tables import ExactTables, least_error
-from anonkit.dp_trees.marginals.noisy_readings import DEPENDENCE_WIDTH, Reading, reading_draw
+from anonkit.dp_trees.marginals.noisy_readings import DEPENDENCE_WIDTH, STEPS, ColumnLayout, Pair, Reading, reading_draw
 from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.randomness import Randomness

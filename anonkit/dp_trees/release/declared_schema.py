@@ -19,8 +19,8 @@ from anonkit.parameters import check_choice, check_integer, check_number, parame
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.public_domains import NumericAttribute, PublicAttribute, PublicDomains, public_assumptions
-from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE, changed_rows
-from anonkit.promises.pure_central_dp import CentralDP
+from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE, changed_rows
+from anonkit.promises.noise_promises import CentralDP
 from anonkit.protocols import Engine, Source
 from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
 from anonkit.randomness import Randomness

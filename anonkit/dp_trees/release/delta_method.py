@@ -12,8 +12,8 @@ from typing import Any, Self
 from anonkit.domains.found_domains import FoundDomains
 from anonkit.domains.public_rules import PublicRules
 from anonkit.dp_trees.release.declared_schema import CentralMethod
+from anonkit.dp_trees.release.drawn_rows import domains_budget
 from anonkit.dp_trees.release.private_domains import FINDING_SHARE, DomainSearch, undeclared_columns
-from anonkit.dp_trees.release.synthesized import domains_budget
 from anonkit.errors import PolicyError
 from anonkit.mechanisms.accounting import units_of
 from anonkit.mechanisms.discrete_laplace import UniformStream
@@ -21,7 +21,7 @@ from anonkit.parameters import check_number, parameter
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import public_assumptions
 from anonkit.promises.approximate_dp import ApproximateDP
-from anonkit.promises.neighbouring_tables import REPLACE
+from anonkit.promises.guarantee import REPLACE
 from anonkit.protocols import Draft, Engine, Source
 from anonkit.randomness import Randomness
 from anonkit.report.blocks import Budget

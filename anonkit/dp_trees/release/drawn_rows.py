@@ -2,28 +2,266 @@
 """Synthetic rows drawn from noisy counts, as a table of the engine, chunk by chunk.
 
 Nothing grows with the rows but the release itself: a piece is drawn when it is written, by whoever writes it.
+
+Synthetic rows divided into chunks of bounded size, each of which can be drawn independently.
+
+Cells follow one after another, and pieces cut them wherever a piece is full. What is drawn in a piece depends on the
+counts and on the number of the piece alone, whoever draws it and however often.
+
+Columns of a synthetic table: their entries in params and report.
+
+Drawn rows that keep the public rules of a policy: what follows is written beside them, what cannot meet is changed.
+
+Columns that follow from others are never counted, so that no epsilon is spent on what is known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from anonkit.domains.array_types import IntArray
-from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.dp_trees.release.row_pieces import piece_sizes, rows_of_piece
-from anonkit.dp_trees.release.ruled_rows import RuledRows
-from anonkit.dp_trees.release.synthesized import described
+from anonkit.domains.coded_columns import IntArray
+from anonkit.domains.found_domains import FindingLine
+from anonkit.domains.number_bins import Categories, Grid
+from anonkit.domains.public_rules import PublicRules
+from anonkit.errors import ParameterError, PolicyError
+from anonkit.mechanisms.accounting import AccountedDraw, ConcentratedChoice, GaussianDraw
 from anonkit.mechanisms.discrete_laplace import UniformStream
+from anonkit.policy.column_declarations import Role
+from anonkit.policy.constraints import refuse_strange_constraints
 from anonkit.policy.declaration import Policy
+from anonkit.policy.public_domains import NumericAttribute, public_attribute
 from anonkit.protocols import Engine, Source
-from anonkit.published.cell_places import places_of_cells, shown_domain
-from anonkit.published.released_cells import cells_of_codes
+from anonkit.published.column_means import ColumnMean
+from anonkit.published.kept_rules import KeptRules
+from anonkit.published.released_cells import cells_of_codes, places_of_cells, shown_domain
 from anonkit.randomness import Randomness
+from anonkit.report.blocks import Budget, Expense, ReportColumn
+
+PIECE_ROWS = 1 << 18
+"""Most rows drawn together."""
+_PIECE_CELLS = 1 << 23
+"""Most cells drawn together: from 33 columns on a piece has fewer rows."""
+
+
+def rows_together(n_columns: int) -> int:
+    """Return how many rows of so many columns a full piece has."""
+    return max(1, min(PIECE_ROWS, _PIECE_CELLS // max(n_columns, 1)))
+
+
+def piece_sizes(numbers: IntArray, n_columns: int) -> list[int]:
+    """Return the rows of each piece, given the rows of each cell and the columns of the table."""
+    n_rows, full = int(numbers.sum()), rows_together(n_columns)
+    return [min(full, n_rows - first) for first in range(0, n_rows, full)]
+
+
+def rows_of_piece(numbers: IntArray, piece: int, n_columns: int) -> IntArray:
+    """Return how many rows of each cell are in a piece, shape (n_cells,)."""
+    full = rows_together(n_columns)
+    first = piece * full
+    return np.asarray(np.diff(np.clip(np.cumsum(numbers), first, first + full), prepend=first), dtype=np.int64)
+
+
+COUNT_COLUMN = "count"
+
+
+def described(name: str, domain: Categories | Grid) -> dict[str, Any]:
+    """Return the description of a released column, for the params."""
+    kind = "number" if isinstance(domain, Grid) else "category"
+    return {"name": name, "type": kind, "domain": domain.to_params()}
+
+
+def column_entries(
+    policy: Policy, sizes: Mapping[str, int], released: list[str], means: Mapping[str, ColumnMean] | None = None
+) -> list[ReportColumn]:
+    """Return the `columns` block of the report.
+
+    Parameters
+    ----------
+    policy : Policy
+    sizes : mapping of str to int
+        How many values the domain of each synthesized column has, missing included.
+    released : list of str
+        Columns of the released table.
+    means : mapping of str to ColumnMean, optional
+        Means of columns of numbers, as far as they follow from what is published.
+    """
+    known = {} if means is None else {name: _stated(mean.rounded()) for name, mean in means.items()}
+    out: list[ReportColumn] = []
+    for name, column in policy.columns.items():
+        entry: ReportColumn = {
+            "name": name,
+            "role": str(column.role),
+            "sensitive": column.is_sensitive,
+            "action": "synthesized" if name in released else "dropped",
+        }
+        if name in released:
+            stated: ReportColumn = {**entry, "released_values": sizes[name]}
+            if name in known:
+                stated["mean"] = known[name]
+            out.append(stated)
+        else:
+            hidden = column.role in (Role.IDENTIFIER, Role.UNIT)
+            reason = f"declared {column.role}: only what is synthesized is released"
+            reason = "identifiers are never released" if hidden else reason
+            out.append({**entry, "reason": reason})
+    if COUNT_COLUMN in released and COUNT_COLUMN not in policy.columns:
+        reason = "noisy count of the rows in the cell"
+        out.append({"name": COUNT_COLUMN, "role": "insensitive", "action": "synthesized", "reason": reason})
+    return out
+
+
+def _stated(mean: ColumnMean) -> dict[str, float | bool]:
+    return {"value": mean.value, "low": mean.low, "high": mean.high, "of_the_rows": mean.is_carried}
+
+
+def expense(name: str, draw: AccountedDraw | GaussianDraw | ConcentratedChoice) -> Expense:
+    """Return the line of a budget for a draw: epsilon, or rho, which is converted in sum."""
+    if isinstance(draw, GaussianDraw | ConcentratedChoice):
+        return {"name": name, "rho": draw.rho}
+    return {"name": name, "epsilon": draw.epsilon}
+
+
+def domains_budget(lines: Sequence[FindingLine]) -> Budget:
+    """Return the part of a budget that was spent on domains; nothing where none was looked for."""
+    if not lines:
+        return {}
+    return {
+        "domains": [
+            {"name": line.purpose, "epsilon": float(line.epsilon), "delta": float(line.delta)} for line in lines
+        ]
+    }
+
+
+Domains = Mapping[str, Categories | Grid]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RuledRows:
+    """The rules of a policy over the domains in which rows are drawn."""
+
+    rules: PublicRules
+    determined: Domains
+    """Domains of the columns that follow from others."""
+    codes_of: Mapping[str, IntArray]
+    """For each of them its code for each code of the column that it follows from."""
+    kept: KeptRules
+    label: str | None
+    """The column of classes, where rows have one when they are drawn."""
+
+    @classmethod
+    def of(cls, policy: Policy, drawn: Domains, label: str | None, *, number_last: bool = False) -> RuledRows:
+        """Return the rules of a policy.
+
+        Parameters
+        ----------
+        policy : Policy
+        drawn : mapping of str to domain
+            The columns that are counted, as they are drawn.
+        label : str, optional
+            The target.
+        number_last : bool
+            True where a number to predict is drawn after all other cells: some numbers may then be of no row.
+
+        Raises
+        ------
+        PolicyError
+            A rule names a value that is in no domain, does not say what follows from each value, or the rules leave no
+            row possible.
+        """
+        rules = policy.constraints
+        refuse_strange_constraints(rules, policy.columns)
+        determined = {name: domain_of_determined(policy, name) for name in rules.determined}
+        domains = {**drawn, **determined}
+        rules = rules.completed(domains)
+        try:
+            codes = {name: rule.codes(domains[rule.of], domains[name]) for name, rule in rules.determined.items()}
+            kept = KeptRules.of(rules, domains, label)
+            kept.check(of_each_class=not (number_last and label is not None and isinstance(domains[label], Grid)))
+        except ParameterError as error:
+            raise PolicyError(f"policy: constraints: {error.message}", error.hint or "mend the rule") from None
+        return cls(rules=rules, determined=determined, codes_of=codes, kept=kept, label=label)
+
+    def complete(self, codes: Mapping[str, IntArray], words: UniformStream) -> dict[str, IntArray]:
+        """Return the codes of all columns, changed where values would meet, with those that follow from others."""
+        if self.kept.masks:
+            first = next(iter(codes.values()))
+            classes = first * 0 if self.label is None else codes[self.label]
+            codes = self.kept.kept(codes, classes, words)
+        return self.with_determined(codes)
+
+    def with_determined(self, codes: Mapping[str, IntArray]) -> dict[str, IntArray]:
+        """Return the codes with those of the columns that follow from others."""
+        of = self.rules.determined
+        return {**codes, **{name: own[codes[of[name].of]] for name, own in self.codes_of.items()}}
+
+    def settled(self) -> RuledRows:
+        """Return the same for rows whose values do not meet any more: what follows is all that is left to write."""
+        return replace(self, kept=KeptRules(masks=(), may_be={}))
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Number of values of the columns that follow from others, missing included."""
+        return {name: domain.size for name, domain in self.determined.items()}
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the entry of the rules for the params; empty without rules."""
+        return {"constraints": self.rules.to_params()} if self.rules else {}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The notes of the report on the rules."""
+        return tuple(f"Every row keeps the public rule: {words}." for words in self.rules.words)
+
+
+def domain_of_determined(policy: Policy, name: str) -> Categories | Grid:
+    """Return the domain of a column that follows from another; each of its integers is a cell of its own."""
+    attribute = public_attribute(policy.column(name), policy.missing)
+    if not isinstance(attribute, NumericAttribute):
+        return attribute.domain
+    return attribute.grid(1 if attribute.values is None else attribute.values.size)
+
+
+def domains_of_rules(policy: Policy, cells: int, target_cells: int) -> dict[str, Categories | Grid]:
+    """Return the domains of the columns that the rules of a policy name and do not determine.
+
+    Parameters
+    ----------
+    policy : Policy
+    cells, target_cells : int
+        Of a column of numbers, and of a number to predict.
+
+    Raises
+    ------
+    PolicyError
+        One has no public domain.
+    """
+    rules = policy.constraints
+    refuse_strange_constraints(rules, policy.columns)
+    names = {rule.of for rule in rules.follows} | {name for rule in rules.never for name in rule.values}
+    found: dict[str, Categories | Grid] = {}
+    for name in sorted(names - rules.determined.keys()):
+        attribute = public_attribute(policy.column(name), None if name == policy.target else policy.missing)
+        own = target_cells if name == policy.target else cells
+        found[name] = attribute.grid(own) if isinstance(attribute, NumericAttribute) else attribute.domain
+    return found
+
+
+def check_rules(policy: Policy, cells: int, target_cells: int, *, number_last: bool = False) -> None:
+    """Refuse rules by public facts alone, before anything is drawn.
+
+    Raises
+    ------
+    PolicyError
+        See `domains_of_rules` and `RuledRows.of`.
+    """
+    if policy.constraints:
+        domains = domains_of_rules(policy, cells, target_cells)
+        RuledRows.of(policy, domains, policy.target if policy.target in domains else None, number_last=number_last)
 
 
 class SyntheticRowsOfCells(Protocol):

@@ -16,10 +16,8 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
-from anonkit.domains.arrow_values import category_value
-from anonkit.domains.coded_columns import CodedColumn
-from anonkit.domains.exact_decimals import key_of_text, number_of_text
+from anonkit.domains.coded_columns import BoolArray, CodedColumn, FloatArray, IntArray, category_value
+from anonkit.domains.domain_codes import key_of_text, number_of_text
 from anonkit.domains.found_domains import FindingLine, FoundDomains
 from anonkit.errors import PolicyError
 from anonkit.mechanisms.accounting import LAPLACE, rate_within

@@ -26,11 +26,11 @@ from anonkit.budget_rules.spike_rule import (
     threshold_of,
 )
 from anonkit.documents import ParamsPart
-from anonkit.domains.array_types import IntArray
-from anonkit.domains.attribute_domains import Grid, written_step
+from anonkit.domains.coded_columns import IntArray
+from anonkit.domains.number_bins import Grid, written_step
 from anonkit.domains.public_rules import PublicRules
-from anonkit.domains.whole_values import WholeValues
-from anonkit.dp_trees.counted_once import refuse_other_totals
+from anonkit.domains.rounding_grid import WholeValues
+from anonkit.dp_trees.grower import refuse_other_totals
 from anonkit.dp_trees.questions import CodedBatch
 from anonkit.dp_trees.release.coded_rows import counted
 from anonkit.dp_trees.release.delta_method import DeltaMethod

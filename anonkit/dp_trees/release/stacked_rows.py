@@ -13,20 +13,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anonkit.domains.array_types import FloatArray, IntArray
-from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.domains.number_bins import NumberBins
+from anonkit.domains.coded_columns import FloatArray, IntArray
+from anonkit.domains.number_bins import Categories, Grid, NumberBins
 from anonkit.dp_trees.additive_model.stacked import StackedForest
 from anonkit.dp_trees.additive_model.synthetic_population import LeafProductModel
 from anonkit.dp_trees.additive_model.target_bins import GRIDS, TargetHistogram
-from anonkit.dp_trees.release.drawn_rows import DrawnPiece
-from anonkit.dp_trees.release.ruled_rows import RuledRows, check_rules
+from anonkit.dp_trees.release.drawn_rows import DrawnPiece, RuledRows, check_rules
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import numeric_target
 from anonkit.published.additive_scores import AdditiveScores, places_of
-from anonkit.published.cell_places import PLACES_IN_A_CELL, cells_of_places, places_of_cells, shown_domain
 from anonkit.published.kept_rules import KeptRules, allowed_chances
+from anonkit.published.released_cells import PLACES_IN_A_CELL, cells_of_places, places_of_cells, shown_domain
 from anonkit.published.tree_attributes import Attribute, TreeSchema
 from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness

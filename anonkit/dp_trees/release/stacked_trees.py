@@ -17,10 +17,10 @@ from anonkit.budget_rules.forest_rule import (
     CELLS,
     ROWS_SHARE,
     Rule,
+    delta_may_pay,
     is_dependent,
     rule_for,
 )
-from anonkit.budget_rules.histogram_rule import delta_may_pay
 from anonkit.domains.number_bins import NumberBins, notes_on_bins
 from anonkit.dp_trees.additive_model.pair_prequeries import PairFindings, PairQuestions
 from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, learn
@@ -31,17 +31,17 @@ from anonkit.dp_trees.additive_model.target_bins import (
     cells_for,
     histogram_draw,
 )
-from anonkit.dp_trees.counted_once import refuse_other_totals
-from anonkit.dp_trees.leaf_cells import cells_of
+from anonkit.dp_trees.grower import refuse_other_totals
 from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
+from anonkit.dp_trees.microdata import cells_of
 from anonkit.dp_trees.release import declared_schema
 from anonkit.dp_trees.release.coded_rows import counted, counter_of
 from anonkit.dp_trees.release.declared_schema import CellMethod
+from anonkit.dp_trees.release.drawn_rows import column_entries
 from anonkit.dp_trees.release.private_spikes import SpikeMethod
 from anonkit.dp_trees.release.stacked_rows import check_shown_rules, microdata_of, shown_rules
-from anonkit.dp_trees.release.synthesized import column_entries
 from anonkit.dp_trees.release.tree_releases import generalized, per_level
-from anonkit.dp_trees.scores import LARGEST_TABLE
+from anonkit.dp_trees.split_selection import LARGEST_TABLE
 from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.parameters import check_integer, parameter
@@ -55,9 +55,8 @@ from anonkit.policy.public_domains import (
 from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.promises.guarantee import Guarantee
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
-from anonkit.published.column_means import means_of, notes_on_means
-from anonkit.published.explained_target import notes_on_target
-from anonkit.published.faint_missing import KEY, MISSING_ABOVE
+from anonkit.published.column_means import means_of, notes_on_means, notes_on_target
+from anonkit.published.noisy_tables import KEY, MISSING_ABOVE
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
 

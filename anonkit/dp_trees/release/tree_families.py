@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from anonkit.budget_rules.level_weights import uniform
-from anonkit.dp_trees.leaves import NoisyClassCounts
-from anonkit.dp_trees.plan import Choices, Plan, Threshold
+from anonkit.budget_rules.forest_rule import uniform
+from anonkit.dp_trees.plan import Choices, NoisyClassCounts, Plan, Threshold
 from anonkit.dp_trees.pruning import pruned
 from anonkit.dp_trees.questions import Counter
 from anonkit.dp_trees.release.declared_schema import bins_parameter
 from anonkit.dp_trees.release.tree_releases import GrownTrees
-from anonkit.dp_trees.scores import LARGEST_TABLE, SCORES, Score, noisy_gain_ratio
-from anonkit.dp_trees.split_selection import NoisyCounts, SplitSelection
+from anonkit.dp_trees.split_selection import LARGEST_TABLE, SCORES, NoisyCounts, Score, SplitSelection, noisy_gain_ratio
 from anonkit.dp_trees.tree_rows import Disjoint, TreeRows
 from anonkit.parameters import check_choice, check_integer, parameter
 from anonkit.protocols import Progress

@@ -13,26 +13,21 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.domains.attribute_domains import Categories
-from anonkit.domains.number_bins import named_classes, notes_on_bins
+from anonkit.domains.number_bins import Categories, named_classes, notes_on_bins
 from anonkit.dp_trees.grower import grow
-from anonkit.dp_trees.leaf_cells import LeafCells, cells_of, label_of
-from anonkit.dp_trees.microdata import UniformRows, rows_by_cell
+from anonkit.dp_trees.microdata import LeafCells, UniformRows, cells_of, label_of, rows_by_cell
 from anonkit.dp_trees.plan import Choices, Plan
 from anonkit.dp_trees.questions import Counter
 from anonkit.dp_trees.release.coded_rows import counter_of
 from anonkit.dp_trees.release.declared_schema import CellMethod, bins_parameter, schema_of
-from anonkit.dp_trees.release.drawn_rows import DrawnPiece
-from anonkit.dp_trees.release.synthesized import COUNT_COLUMN, column_entries, described
+from anonkit.dp_trees.release.drawn_rows import COUNT_COLUMN, DrawnPiece, column_entries, described
 from anonkit.errors import PolicyError
-from anonkit.mechanisms.accounting import AccountedDraw, Accounting
-from anonkit.mechanisms.approximate_accounting import ApproximateAccounting
+from anonkit.mechanisms.accounting import AccountedDraw, Accounting, ApproximateAccounting
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.parameters import check_integer
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import conditions_of, public_assumptions, public_domains
-from anonkit.promises.guarantee import Guarantee
-from anonkit.promises.no_guarantee import NoGuarantee
+from anonkit.promises.guarantee import Guarantee, NoGuarantee
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.released_cells import labelled
 from anonkit.published.tree_attributes import Attribute, Split, TreeSchema

@@ -9,19 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from anonkit.domains.array_types import IntArray
-from anonkit.dp_trees.release.drawn_rows import DrawnPiece
-from anonkit.dp_trees.release.synthesized import column_entries
+from anonkit.domains.coded_columns import IntArray
+from anonkit.dp_trees.release.drawn_rows import DrawnPiece, column_entries
 from anonkit.errors import PolicyError
 from anonkit.mechanisms.statement_loss import budget_lines, epsilon_of
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import conditions_of
 from anonkit.protocols import Draft, Engine
-from anonkit.published.statements.draw_widths import report_lines
-from anonkit.published.statements.noise_statement import CellRows, Statement, Value
-from anonkit.published.statements.queries import Count
-from anonkit.published.statements.statement_json import to_params
-from anonkit.published.statements.value_lines import AFTER, BEFORE, MEANING, cell_columns, lines_table, reserved_names
+from anonkit.published.statements.noise_statement import CellRows, Count, Statement, Value, to_params
+from anonkit.published.statements.value_lines import (
+    AFTER,
+    BEFORE,
+    MEANING,
+    cell_columns,
+    lines_table,
+    report_lines,
+    reserved_names,
+)
 from anonkit.randomness import Randomness
 from anonkit.report.blocks import ReportColumn
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from anonkit.drafting.identifying import check_digits
-from anonkit.drafting.identifying.kinds import IdentifierKind
+from anonkit.drafting.identifying.street_addresses import IdentifierKind
 
 
 @dataclass(frozen=True, kw_only=True)

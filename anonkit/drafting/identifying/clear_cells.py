@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from anonkit.domains.array_types import FloatArray
-from anonkit.domains.arrow_values import category_value, is_ordered
-from anonkit.domains.coded_columns import CodedColumn
-from anonkit.drafting.identifying.kinds import IdentifierKind
+from anonkit.domains.coded_columns import CodedColumn, FloatArray, category_value, is_ordered
+from anonkit.drafting.identifying.street_addresses import IdentifierKind
 from anonkit.drafting.identifying.verdicts import ColumnEvidence, IdentifierVerdict, evidence_of, judged_by_cells
 from anonkit.errors import option
 

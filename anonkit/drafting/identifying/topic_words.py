@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from anonkit.drafting.identifying.header_words import vocabulary, words_of
+from anonkit.drafting.identifying.street_addresses import vocabulary, words_of
 
 _PLAIN_LETTERS = str.maketrans({"ł": "l", "ø": "o", "ß": "ss", "æ": "ae", "đ": "d", "ı": "i", "œ": "oe"})
 _MOSTLY = 0.6

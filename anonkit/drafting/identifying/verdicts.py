@@ -15,11 +15,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from anonkit.domains.coded_columns import CodedColumn
-from anonkit.drafting.identifying.birth_codes import are_initials_with_birthday, begin_with_birth
 from anonkit.drafting.identifying.cell_shapes import SHAPES, is_quantity
-from anonkit.drafting.identifying.codes_of_things import are_codes_of_things
-from anonkit.drafting.identifying.header_words import (
+from anonkit.drafting.identifying.issued_numbers import (
+    are_codes_of_things,
+    are_initials_with_birthday,
+    are_issued_numbers,
+    are_phones,
+    begin_with_birth,
+)
+from anonkit.drafting.identifying.person_names import are_user_names, kind_of_names
+from anonkit.drafting.identifying.street_addresses import (
     HeaderKind,
+    IdentifierKind,
+    are_street_addresses,
     header_kind,
     is_measure,
     is_numbering,
@@ -28,13 +36,7 @@ from anonkit.drafting.identifying.header_words import (
     names_persons,
     names_things,
 )
-from anonkit.drafting.identifying.issued_numbers import are_issued_numbers, are_phones
-from anonkit.drafting.identifying.kinds import IdentifierKind
-from anonkit.drafting.identifying.licence_plates import are_licence_plates
-from anonkit.drafting.identifying.person_names import kind_of_names
-from anonkit.drafting.identifying.street_addresses import are_street_addresses
-from anonkit.drafting.identifying.texts_with_names import mention_persons
-from anonkit.drafting.identifying.user_names import are_user_names
+from anonkit.drafting.identifying.texts_with_names import are_licence_plates, mention_persons
 
 _LOOKED_AT = 1_000
 """Distinct values whose spelling is tested, evenly spaced in their order: the same ones in every run."""

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from anonkit.documents import ReportPart, named
-from anonkit.domains.join_keys import join_keys
-from anonkit.engines.reading.batches import grouped
-from anonkit.engines.reading.carriers import carrier_type, from_carrier, to_carrier
-from anonkit.engines.writing.parquet_writer import write_parquet
+from anonkit.domains.domain_codes import join_keys
+from anonkit.engines.reading.sources import carrier_type, from_carrier, grouped, to_carrier
+from anonkit.engines.writing.part_files import write_parquet
 from anonkit.errors import EngineError
 
 if TYPE_CHECKING:

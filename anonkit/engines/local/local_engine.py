@@ -19,21 +19,32 @@ from numpy.typing import NDArray
 
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.domains.coded_columns import CodedColumn
-from anonkit.engines.local.counting import count_classes, count_combinations, people_of_combinations, small_combinations
-from anonkit.engines.local.spilling_counts import SpillingCounter
-from anonkit.engines.reading.batches import drained, gather, grouped
-from anonkit.engines.reading.categories import CategoryColumns, CategoryNumbering
+from anonkit.engines.local.spilling_counts import (
+    SpillingCounter,
+    count_classes,
+    count_combinations,
+    people_of_combinations,
+    small_combinations,
+)
 from anonkit.engines.reading.coded_tables import coded
-from anonkit.engines.reading.encoding import Encoded, coded_column, encode
+from anonkit.engines.reading.encoding import CategoryColumns, CategoryNumbering, Encoded, coded_column, encode
 from anonkit.engines.reading.listed_missing import listed_missing, listed_texts
-from anonkit.engines.reading.names import check_names
+from anonkit.engines.reading.number_columns import reading_forms
 from anonkit.engines.reading.open_source import open_table
-from anonkit.engines.reading.sources import LocalSource, ParquetRows, mapped_source, spilled_rows, table_source
+from anonkit.engines.reading.parquet_tables import check_names
+from anonkit.engines.reading.sources import (
+    LocalSource,
+    ParquetRows,
+    drained,
+    gather,
+    grouped,
+    mapped_source,
+    spilled_rows,
+    table_source,
+)
 from anonkit.engines.reading.splits import DrawnSplits
-from anonkit.engines.reading.untyped import Kinds, Untyped, schema_of, type_table, typed_batches
-from anonkit.engines.reading.written_columns import reading_forms
-from anonkit.engines.writing.parquet_writer import write_parquet
-from anonkit.engines.writing.part_files import write_folder
+from anonkit.engines.reading.text_cells import Kinds, Untyped, schema_of, type_table, typed_batches
+from anonkit.engines.writing.part_files import write_folder, write_parquet
 from anonkit.engines.writing.shuffling import row_words, shuffled
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import SEARCH_ROWS, BatchCount, BatchMap, ClassSizes, DrawPiece

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonkit.domains.cell_keys import cell_texts
+from anonkit.domains.domain_codes import cell_texts
 from anonkit.engines.reading.failures import shielded
 from anonkit.errors import SourceError
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonkit.domains.cell_keys import plain_floats
+from anonkit.domains.domain_codes import plain_floats
 from anonkit.policy.declaration import Policy
 from anonkit.policy.declared_cells import CategoryCells, NumberCells, declared_cells
 

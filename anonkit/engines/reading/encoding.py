@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From Arrow columns to integer codes, batch by batch: only codes and distinct values stay in memory."""
+"""From Arrow columns to integer codes, batch by batch: only codes and distinct values stay in memory.
+
+The categories of a dictionary column over all its batches, in one order, without those that do not occur.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,12 +18,139 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.domains.arrow_values import category_value, is_ordered
-from anonkit.domains.cell_keys import cell_texts
-from anonkit.domains.coded_columns import CodedColumn
-from anonkit.engines.reading.categories import MISSING, CategoryNumbering
+from anonkit.domains.coded_columns import CodedColumn, array_of, category_value, is_ordered
+from anonkit.domains.domain_codes import cell_texts
 from anonkit.engines.reading.failures import shielded
 from anonkit.errors import SourceError
+
+Numbers = NDArray[np.signedinteger[Any]]
+
+MISSING = -1
+"""Number of a missing cell."""
+
+
+class CategoryNumbering:
+    """Numbers the categories of a column by first sight, and orders them when all batches were seen.
+
+    Every batch brings a dictionary of its own. The common order keeps the order of each of them; when they
+    contradict each other, it is the order of first sight.
+
+    Privacy
+    -------
+    A dictionary lists categories that no row holds: values of suppressed rows, for one. They are left out.
+    """
+
+    __slots__ = ("_before", "_last", "_last_numbers", "_numbers", "_same", "_settled", "_used")
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._before: dict[str, set[str]] = {}  # for each category, those right before it in some dictionary
+        self._used = np.zeros(0, dtype=bool)
+        self._last: pa.Array | None = None
+        self._last_numbers: Numbers = np.array([MISSING], dtype=np.int8)
+        self._same = True  # an entry's place in the last dictionary is its number
+        self._settled: list[str] | None = None
+
+    def look(self, array: pa.DictionaryArray) -> Numbers:
+        """Return the number of every cell, shape (len(array),), `MISSING` where there is none.
+
+        Its type is the smallest that holds the numbers of all categories seen so far.
+        """
+        if self._last is None or not array.dictionary.equals(self._last):
+            self._meet(array.dictionary.to_pylist())
+            self._last = array.dictionary
+        filled = pc.fill_null(array.indices, MISSING) if array.null_count else array.indices
+        indices: NDArray[Any] = filled.to_numpy(zero_copy_only=False)
+        # index -1 is the last entry: missing
+        numbers = indices.astype(self._last_numbers.dtype) if self._same else self._last_numbers[indices]
+        if not self._used.all():
+            self._used |= np.bincount(numbers + 1, minlength=self._used.size + 1)[1:] > 0
+            self._settled = None
+        return numbers
+
+    def know(self, texts: pa.Array) -> None:
+        """See a dictionary, all of whose categories occur."""
+        self.look(pa.DictionaryArray.from_arrays(pa.array(np.arange(len(texts), dtype=np.int32)), texts))
+
+    def _meet(self, texts: list[str]) -> None:
+        for text in texts:
+            self._numbers.setdefault(text, len(self._numbers))
+            self._before.setdefault(text, set())
+        for earlier, later in pairwise(texts):
+            self._before[later].add(earlier)
+        self._used = np.concatenate([self._used, np.zeros(len(self._numbers) - self._used.size, dtype=bool)])
+        self._settled = None
+        kind = _smallest(len(self._numbers))
+        self._last_numbers = np.array([*map(self._numbers.__getitem__, texts), MISSING], dtype=kind)
+        self._same = bool(np.array_equal(self._last_numbers[:-1], np.arange(len(texts))))
+
+    @property
+    def values(self) -> list[str]:
+        """The categories that occur, in order."""
+        if self._settled is None:
+            try:
+                order = list(TopologicalSorter(self._before).static_order())
+            except CycleError:
+                order = list(self._numbers)
+            self._settled = [text for text in order if self._used[self._numbers[text]]]
+        return self._settled
+
+    @property
+    def codes(self) -> NDArray[np.int32]:
+        """Place in `values` by number; the last entry, that of `MISSING`, is `len(values)`."""
+        values = self.values
+        codes = np.full(len(self._numbers) + 1, len(values), dtype=np.int32)
+        codes[[self._numbers[text] for text in values]] = np.arange(len(values), dtype=np.int32)
+        return codes
+
+
+class CategoryColumns:
+    """The dictionary columns of a table, as numbers on their way to disk, as categories at the end.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Names and types of the table: its dictionaries are categories.
+    moved : pyarrow.Schema, optional
+        Names and types of its batches, where strings may be folded: those dictionaries pass as they are.
+    """
+
+    def __init__(self, schema: pa.Schema, moved: pa.Schema | None = None) -> None:
+        self._moved = moved or schema
+        self._of = {at: CategoryNumbering() for at, column in enumerate(schema) if pa.types.is_dictionary(column.type)}
+        self.stored_schema = self._moved
+        """Names and types while categories are numbers, of the largest type they may have."""
+        for at in self._of:
+            self.stored_schema = self.stored_schema.set(at, schema.field(at).with_type(pa.int32()))
+
+    def __bool__(self) -> bool:
+        return bool(self._of)
+
+    def numbered(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield batches with numbers for categories, of the smallest type for what was seen so far."""
+        for batch in batches:
+            columns = batch.columns
+            for at, categories in self._of.items():
+                columns[at] = pa.array(categories.look(columns[at]))
+            yield pa.RecordBatch.from_arrays(columns, names=self.stored_schema.names)
+
+    def restored(self, table: pa.Table) -> pa.Table:
+        """Return a table with categories for numbers, when all batches were seen; indices of the smallest type."""
+        columns = table.columns
+        for at, categories in self._of.items():
+            numbers = columns[at].to_numpy()
+            values, codes = pa.array(categories.values, pa.string()), categories.codes
+            kind = _smallest(len(values))
+            unmoved = np.array_equal(codes, np.arange(len(values) + 1))
+            places = numbers.astype(kind, copy=False) if unmoved else codes.astype(kind)[numbers]
+            indices = array_of(places, numbers != MISSING)
+            columns[at] = pa.DictionaryArray.from_arrays(indices, values, ordered=self._moved.field(at).type.ordered)
+        return pa.Table.from_arrays(columns, names=self._moved.names)
+
+
+def _smallest(n_categories: int) -> type[np.signedinteger[Any]]:
+    """Return the smallest type for the places of so many categories, and one more for missing."""
+    return np.int8 if n_categories < 1 << 7 else np.int16 if n_categories < 1 << 15 else np.int32
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

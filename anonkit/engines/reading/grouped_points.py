@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from anonkit.policy.column_declarations import Column, ColumnType, Role
 from anonkit.policy.declaration import Policy
-from anonkit.policy.encodings import POINT
+from anonkit.policy.side_files import POINT
 
 _GROUPED, _WHOLE = r"^\s*[+-]?[1-9][0-9]{0,2}\.[0-9]{3}\s*$", r"^\s*[+-]?[0-9]{1,3}\s*$"
 _COUNTS = 3  # of each column: grouped, whole, neither

@@ -20,11 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.domains.cell_keys import NO_CATEGORY, category_codes
+from anonkit.domains.domain_codes import NO_CATEGORY, category_codes
 from anonkit.engines.reading.canonical import canonical_array
-from anonkit.engines.reading.decimal_commas import Parse
 from anonkit.engines.reading.number_columns import text_columns
-from anonkit.engines.reading.text_cells import TextCells
+from anonkit.engines.reading.text_cells import Parse, TextCells
 from anonkit.errors import EngineError
 from anonkit.policy.column_declarations import Column
 from anonkit.policy.declaration import Policy

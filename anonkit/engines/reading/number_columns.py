@@ -4,21 +4,141 @@
 One word among thousands of ages makes them categories. The owner gets a note, with a count and never the word itself.
 Counted where columns are typed by all their cells: under differential privacy each cell is read by itself, and no other
 cell changes what it means.
+
+Text columns read by the written form of their numbers, in every source: one batch function for all engines.
+
+Decimal numbers of more digits than a double keeps, in text and JSON files: read as exact decimals of Parquet.
+
+Seventeen significant digits survive a double and back. A column with a cell of more is one of decimals of 38 digits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.domains.cell_keys import cell_numbers
-from anonkit.policy.column_declarations import Role
+from anonkit.domains.domain_codes import cell_numbers
+from anonkit.domains.written_numbers import NumberForm
+from anonkit.errors import SourceError
+from anonkit.policy.column_declarations import ColumnType, Role
 from anonkit.policy.declaration import Policy
+
+_KEPT = 17
+_DIGITS = 38  # of a decimal of Parquet
+_SHORTEST = _KEPT + 1  # characters of a number with a point, at most, that a double keeps whatever its digits are
+
+
+def has_many_digits(texts: pa.StringArray) -> bool:
+    """Return True if one of some plain numbers has more significant digits than a double keeps."""
+    long = texts.filter(pc.greater(pc.binary_length(texts), _SHORTEST))
+    if not len(long):
+        return False
+    figures = pc.replace_substring_regex(long, r"[eE].*$|[^0-9eE]", "")
+    longest = pc.max(pc.binary_length(pc.utf8_trim(figures, "0"))).as_py()
+    return longest is not None and longest > _KEPT
+
+
+def as_decimals(texts: pa.StringArray, scale: int = 0) -> pa.Array | None:
+    """Return numbers as exact decimals; None where they have more than 38 digits together, or one is no number.
+
+    Parameters
+    ----------
+    scale : int
+        Digits behind the point that they have at least.
+    """
+    plain = _written_out(pc.utf8_trim_whitespace(texts))
+    if plain is None:
+        return None
+    fractions = pc.utf8_rtrim(pc.replace_substring_regex(plain, r"^[^.]*\.?", ""), "0")
+    scale = max(scale, pc.max(pc.binary_length(fractions)).as_py() or 0)
+    if scale > _DIGITS:
+        return None
+    try:
+        return plain.cast(pa.decimal128(_DIGITS, scale))
+    except pa.ArrowInvalid:
+        return None
+
+
+def _written_out(texts: pa.StringArray) -> pa.StringArray | None:
+    """Return numbers without exponents; None where one of them would have more digits than a decimal."""
+    if not pc.any(pc.match_substring_regex(texts, "[eE]")).as_py():
+        return texts
+    coded = pc.dictionary_encode(texts)
+    try:
+        values = [Decimal(text) for text in coded.dictionary.to_pylist()]
+    except InvalidOperation:
+        return None
+    if any(abs(value.adjusted()) > _DIGITS for value in values):
+        return None
+    return pa.array([f"{value:f}" for value in values], pa.string()).take(coded.indices)
+
+
+def reading_forms(schema: pa.Schema, policy: Policy) -> ReadForms | None:
+    """Return the reader of the text columns of a table whose form is declared; None where none is.
+
+    Where no cell may be read by others (`Policy.cell_by_cell`) they stay strings, of plain decimals.
+    """
+    forms = {
+        field.name: form
+        for field in schema
+        if (form := policy.column(field.name).number_form) is not None
+        and (pa.types.is_string(field.type) or pa.types.is_dictionary(field.type))
+    }
+    if not forms:
+        return None
+    kind = pa.string() if policy.cell_by_cell else pa.float64()
+    lenient = frozenset(name for name in forms if policy.cell_by_cell or policy.column(name).bounds is not None)
+    fields = [field.with_type(kind) if field.name in forms else field for field in schema]
+    shown = (Role.SENSITIVE, Role.INSENSITIVE, Role.TARGET)
+    exact = frozenset(name for name in forms if not policy.cell_by_cell and policy.column(name).role in shown)
+    return ReadForms(forms=forms, lenient=lenient, exact=exact, schema=pa.schema(fields))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ReadForms:
+    """Reads the numbers of text columns by their form: a function of each cell alone."""
+
+    forms: dict[str, NumberForm]
+    lenient: frozenset[str]
+    """Columns in which a cell of another form is missing; in others it refuses the table."""
+    exact: frozenset[str]
+    """Columns whose numbers are released as they are: none of their digits may be lost."""
+    schema: pa.Schema
+
+    def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
+        """Return the rows with these columns read."""
+        arrays = [self._column(field, batch.column(field.name), row) for field in self.schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _column(self, field: pa.Field, array: pa.Array, row: int) -> pa.Array:
+        form = self.forms.get(field.name)
+        if form is None:
+            return array
+        texts = array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
+        plain = form.plain(texts)
+        if field.name not in self.lenient and plain.null_count > texts.null_count:
+            odd = pc.and_(pc.is_valid(texts), pc.is_null(plain)).to_numpy(zero_copy_only=False)
+            raise SourceError(
+                f"column {field.name!r}: the cell in row {row + int(np.argmax(odd)) + 1} is no number written with "
+                f"{form}",
+                "correct it, list its text in missing_values, or correct the form in the policy",
+            )
+        if pa.types.is_string(field.type):
+            return plain
+        if field.name in self.exact and has_many_digits(plain.drop_null()):
+            raise SourceError(
+                f"column {field.name!r} is released as it is, and one of its numbers has more than 17 digits, of which "
+                "the last would be lost",
+                f'round them, or leave the form out of the policy and declare type = "{ColumnType.TEXT}"',
+            )
+        return pc.if_else(plain.is_valid(), pa.array(cell_numbers(plain)), None)
+
 
 NEARLY_ALL = 0.75
 """Share of the filled cells of a text column that are numbers, at least, for the others to be pointed out."""

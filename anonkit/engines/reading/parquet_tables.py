@@ -1,10 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parquet files and datasets, plain or partitioned (`folder/key=value/part.parquet`)."""
+"""Parquet files and datasets, plain or partitioned (`folder/key=value/part.parquet`).
+
+Delta Lake, Apache Hudi and Apache Iceberg tables: refused as plain Parquet, since their files hold deleted rows.
+
+Such a table is what its log says, not what its Parquet files hold. Read as plain Parquet it would release people who
+were deleted from it, and some of them twice. `anonkit.engines.snapshots.lake_tables` reads Delta and Iceberg tables by
+their logs; no engine opens their files.
+
+A table in files of this machine with a format beyond their names: a copy, or the format that `--format` names.
+
+Column names: the rules by which they must differ.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -13,15 +25,166 @@ import pyarrow.parquet as pq
 
 from anonkit.engines.reading.canonical import canonical_type
 from anonkit.engines.reading.failures import shielded
-from anonkit.engines.reading.file_tables import FileTable
-from anonkit.engines.reading.lake_folders import refuse_lake_table
-from anonkit.engines.reading.names import check_names
+from anonkit.engines.reading.preambles import GivenLayout
 from anonkit.engines.reading.sources import ParquetPart, ParquetRows, not_parquet_table
-from anonkit.engines.reading.text_cells import TextCells
-from anonkit.engines.reading.untyped import fit_column
+from anonkit.engines.reading.text_cells import TextCells, fit_column
 from anonkit.errors import SourceError
 from anonkit.policy.declaration import Policy
-from anonkit.policy.encodings import UTF8, encoding_named
+from anonkit.policy.side_files import UTF8, encoding_named
+
+LOGS = {"_delta_log": "Delta Lake", ".hoodie": "Apache Hudi"}
+"""Folder in which a table keeps its log, and whose table that is."""
+_ICEBERG = "metadata"
+_HINT = "let the tool that keeps the table write a snapshot of it as plain Parquet, and release that"
+
+
+def refuse_lake_table(path: Path) -> None:
+    """Refuse a file or folder that is a lake table, is a part of one, or has one below it.
+
+    Parameters
+    ----------
+    path : Path
+        A Parquet file, or a folder of them.
+
+    Raises
+    ------
+    SourceError
+        It is; says whose table it is.
+    """
+    whole = path.resolve()
+    for folder in (whole, *whole.parents):
+        kind = kind_of_folder(folder)
+        if kind is not None:
+            raise lake_table(str(path), kind, "is" if folder == whole else "is a part of")
+    for below in whole.rglob("*") if whole.is_dir() else ():
+        kind = kind_of_folder(below) if below.is_dir() else None
+        if kind is not None:
+            raise lake_table(str(path), kind, "holds")
+
+
+def kind_of_folder(folder: Path) -> str | None:
+    """Return the format of the lake table in a folder; None for an ordinary one."""
+    for log, kind in LOGS.items():
+        if (folder / log).is_dir():
+            return kind
+    if any((folder / _ICEBERG).glob("*.metadata.json")):
+        return "Apache Iceberg"
+    return None
+
+
+def refuse_lake_place(place: str, has: Callable[[str], bool]) -> None:
+    """Refuse a place that only an engine can see, when it has the log of a lake table in it.
+
+    Parameters
+    ----------
+    place : str
+        Such as `s3a://bucket/people`.
+    has : callable
+        Returns whether there is something at a place.
+
+    Raises
+    ------
+    SourceError
+        It is a lake table.
+    """
+    for log, kind in {**LOGS, f"{_ICEBERG}/*.metadata.json": "Apache Iceberg"}.items():
+        if has(f"{place.rstrip('/')}/{log}"):
+            raise lake_table(place, kind, "is")
+
+
+def lake_table(place: str, kind: str, how: str) -> SourceError:
+    """Return the refusal of a lake table."""
+    return SourceError(
+        f"{place!r} {how} a table of {kind}: its files hold rows that were deleted or replaced since", _HINT
+    )
+
+
+TEXTS = "texts"
+"""A Parquet file in which cells are strings or missing, in all or some columns: typed as those of a text file are."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class FileTable:
+    """A table that the readers open by its format, as often as they need to.
+
+    Privacy
+    -------
+    Its paths may lie in a private folder: messages show `named`.
+    """
+
+    paths: Sequence[Path]
+    """One file or folder; several files of Parquet are one table in their order."""
+    format: str
+    """`csv`, `tsv`, `jsonl`, `parquet`, `arrow`, or `TEXTS`."""
+    named: str
+    """The owner's name of the table, for messages and for its dataset; secrets of an address are still in it."""
+    texts: frozenset[str] | None = None
+    """Of `TEXTS`: the columns whose cells are strings; None: all are. The others have the types of the file."""
+    points: bool = True
+    """Of `TEXTS`: numbers have a decimal point, whatever the policy declares of text files."""
+    compression: str | None = None
+    """`gzip` or `zstd`, of the whole file."""
+    has_header: bool = True
+    """Of `csv` and `tsv`: the first line holds the names of the columns, and is no row."""
+    names: Sequence[str] | None = None
+    """Of `csv` and `tsv` without a header: names of the columns; None: c1, c2, …"""
+    delimiter: str | None = None
+    """Of `csv` and `tsv`: the delimiter of cells; None: by the format or the header."""
+    skip_rows: int | None = None
+    """Of `csv` and `tsv`: lines above the header; None: they are found."""
+    cells_among_names: int = 0
+    """Of `TEXTS`: how many names looked like cells when it was copied. See `anonkit.bundle.header_lines`."""
+    encoding: str | None = None
+    """Of text formats, one of `anonkit.policy.side_files.ENCODINGS`; None: the policy's."""
+
+    def __repr__(self) -> str:
+        return f"<FileTable of {self.format}>"
+
+    def layout(self, policy: Policy) -> GivenLayout:
+        """Return the declared layout of the lines of a text, by options and by the policy."""
+        return GivenLayout(
+            has_header=self.has_header,
+            names=self.names,
+            delimiter=self.delimiter,
+            skip_rows=self.skip_rows,
+            declared=frozenset(policy.columns),
+            by_shape=policy.cell_by_cell,
+        )
+
+    @property
+    def shown(self) -> str:
+        """Name of the table in messages."""
+        return "standard input" if self.named == "-" else repr(self.named)
+
+    @property
+    def path(self) -> Path:
+        """The file or folder, where there is one."""
+        return self.paths[0]
+
+
+def check_names(names: Sequence[object]) -> None:
+    """Refuse a table whose columns cannot be distinguished by name.
+
+    Messages give positions: in a file without a header line the names are cells.
+
+    Raises
+    ------
+    SourceError
+        No columns, or a name that is no string, is blank, or occurs twice.
+    """
+    if not names:
+        raise SourceError("the table has no columns")
+    first: dict[object, int] = {}
+    for number, name in enumerate(names, start=1):
+        if not isinstance(name, str):
+            raise SourceError(f"the name of column {number} is not a text", "rename the columns of the data frame")
+        if not name.strip():
+            raise SourceError(f"column {number} has no name", "give every column its own name")
+        if first.setdefault(name, number) != number:
+            raise SourceError(
+                f"columns {first[name]} and {number} have the same name", "give every column its own name"
+            )
+
 
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 

@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from anonkit.engines.reading.grouped_points import CountGroups, text_columns_of_groups
 from anonkit.engines.reading.number_columns import CountNumbers, mixed_notes, text_columns
 from anonkit.errors import GuaranteeError, PolicyError
-from anonkit.policy.calendar_settling import CalendarCells
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.declared_cells import CountCells, DeclaredCells, UnitCells, declared_cells, place_cells, settling
 from anonkit.policy.person_candidates import Candidate, WithKeys
-from anonkit.policy.place_settling import PlaceCells
 from anonkit.policy.rounded_integers import refuse_rounded
+from anonkit.policy.settled_columns import CalendarCells, PlaceCells
 from anonkit.protocols import Engine, Source, is_too_large
 
 _COUNTS = ("missing", "outside")

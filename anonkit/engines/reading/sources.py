@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables that can be read repeatedly: in memory, in Parquet files, or as a function of another table."""
+"""Tables that can be read repeatedly: in memory, in Parquet files, or as a function of another table.
+
+Streams of record batches, and the bound on the rows in memory at a time.
+
+Carrier types: the few Arrow types in which columns travel through an engine that lacks some of them.
+
+Dictionary encoding of string columns with few distinct values: a fraction of the memory and of the time.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -12,13 +19,117 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from anonkit.engines.reading.batches import BATCH_ROWS
 from anonkit.engines.reading.canonical import canonical_batches
-from anonkit.engines.reading.carriers import from_carrier
 from anonkit.engines.reading.failures import shielded, shielded_iterator
-from anonkit.engines.reading.repetition import FOLDED
 from anonkit.errors import EngineError, SourceError
 from anonkit.protocols import BatchCount, BatchMap
+
+BATCH_ROWS = 1 << 17
+
+
+def sliced(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the same rows in batches of at most `BATCH_ROWS`."""
+    for batch in batches:
+        for start in range(0, batch.num_rows, BATCH_ROWS):
+            yield batch.slice(start, BATCH_ROWS)
+
+
+def gather(batches: Iterator[pa.RecordBatch], n_bytes: int) -> tuple[list[pa.RecordBatch], bool]:
+    """Take batches until they hold more than so many bytes; return them, and whether the stream has ended."""
+    kept = []
+    size = 0
+    for batch in batches:
+        kept.append(batch)
+        size += batch.nbytes
+        if size > n_bytes:
+            return kept, False
+    return kept, True
+
+
+def grouped(batches: Iterator[pa.RecordBatch], schema: pa.Schema, n_bytes: int) -> Iterator[pa.Table]:
+    """Yield the same rows in tables of about so many bytes, one at least."""
+    complete = False
+    while not complete:
+        kept, complete = gather(batches, n_bytes)
+        yield pa.Table.from_batches(kept, schema)
+
+
+def drained(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of a list, each removed from the list first so that its memory can be freed."""
+    batches.reverse()
+    while batches:
+        yield batches.pop()
+
+
+_WIDER = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20, 0)}
+
+
+def carrier_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type in which a canonical column travels: equal values stay equal, and nothing is rounded."""
+    return pa.string() if pa.types.is_dictionary(kind) else _WIDER.get(kind, counted_type(kind))
+
+
+def counted_type(kind: pa.DataType) -> pa.DataType:
+    """Return the integer type in which dates, times and durations are counted; any other type as it is."""
+    if pa.types.is_date32(kind) or pa.types.is_time32(kind):
+        return pa.int32()
+    if pa.types.is_timestamp(kind) or pa.types.is_time64(kind) or pa.types.is_duration(kind):
+        return pa.int64()
+    return kind
+
+
+def carrier_schema(schema: pa.Schema) -> pa.Schema:
+    """Return a canonical schema with carriers for types."""
+    return pa.schema([(field.name, carrier_type(field.type)) for field in schema])
+
+
+def to_carrier(array: pa.Array) -> pa.Array:
+    """Return a canonical column as its carrier."""
+    carrier = carrier_type(array.type)
+    if array.type == carrier:
+        return array
+    if isinstance(array, pa.DictionaryArray):
+        return array.dictionary_decode()
+    if pa.types.is_unsigned_integer(array.type):
+        return array.cast(carrier)
+    return array.view(carrier)
+
+
+def from_carrier(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return a column in its canonical type; categories stay strings."""
+    if array.type == kind or pa.types.is_dictionary(kind):
+        return array
+    if pa.types.is_unsigned_integer(kind):
+        return array.cast(kind)
+    return array.view(kind)
+
+
+FOLDED = pa.dictionary(pa.int32(), pa.string())
+"""Type of a text column while it is moved as a dictionary."""
+
+_LOOK = 1 << 13  # cells that show whether a column repeats itself
+
+
+def repeating(table: pa.Table) -> list[int]:
+    """Return the indices of the text columns whose first cells hold each string twice on average, or are folded."""
+    return [at for at, column in enumerate(table.columns) if column.type == FOLDED or _repeats(column)]
+
+
+def _repeats(column: pa.ChunkedArray) -> bool:
+    if not pa.types.is_string(column.type):
+        return False
+    start = column.slice(0, _LOOK)
+    return len(start.unique()) <= len(start) // 2
+
+
+def folded(table: pa.Table, places: Iterable[int]) -> pa.Table:
+    """Return the table with the text columns at these indices as dictionaries, one for all chunks of a column."""
+    for at in places:
+        column = table.column(at)
+        column = column.unify_dictionaries() if column.type == FOLDED else pc.dictionary_encode(column)
+        table = table.set_column(at, table.field(at).with_type(FOLDED), column)
+    return table
+
 
 _MOST_THREADS = 4  # that work on batches at a time: every batch under way takes memory
 

@@ -15,9 +15,8 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from anonkit.engines.reading.batches import sliced
 from anonkit.engines.reading.canonical import canonical_batches
-from anonkit.engines.reading.sources import LocalSource, ParquetRows, restored
+from anonkit.engines.reading.sources import LocalSource, ParquetRows, restored, sliced
 from anonkit.errors import EngineError
 from anonkit.protocols import DrawPiece
 

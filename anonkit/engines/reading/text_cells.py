@@ -2,26 +2,199 @@
 """Type inference for the cells of text files: the declared type, or else the narrowest that fits all cells.
 
 Cells of a column with declared categories, and the names of units, stay strings: each cell is read on its own
-(`anonkit.domains.cell_keys`). Numbers with bounds stay strings where one of their cells is no number, so that such
+(`anonkit.domains.domain_codes`). Numbers with bounds stay strings where one of their cells is no number, so that such
 cells can be counted. Under differential privacy nothing is guessed. A guess never loses anything: a text column becomes
 integers or dates only when every cell reads back as the same text, and numbers only when no cell looks like a code
 (01234, or more digits than a number keeps).
+
+Numbers with a decimal comma, in text files whose policy declares so: `1,5` is one and a half, `1.5` no number.
+
+Each cell is read by itself. A point is never taken for a separator of thousands: `1.500` could be either, and a table
+in which both occur is better refused, or read as strings, than wrong by a factor of a thousand.
+
+Tables whose column types must be inferred from cells: in one pass if they are small or their first rows suffice.
+
+A table that fits in memory is read once and typed at the end. A larger one is typed as its first part suggests;
+when a later cell does not fit, the rest is read for the types alone, and the table once more with what was found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonkit.engines.reading.canonical import canonical_array
-from anonkit.engines.reading.decimal_commas import Parse, is_number, reading_commas, with_points
-from anonkit.engines.reading.many_digits import as_decimals, has_many_digits
-from anonkit.engines.reading.untyped import NotOfType
+from anonkit.engines.reading.number_columns import as_decimals, has_many_digits
+from anonkit.errors import SourceError
 from anonkit.policy.column_declarations import Column, ColumnType, Outside
+
+_FIGURES = r"^\s*[+-]?[0-9.,]+([eE][+-]?[0-9]+)?\s*$"
+_BETWEEN = "\ue000"  # replaces the comma while the two change places; no text of figures has it
+
+Parse = Callable[[pa.Array], pa.Array | None]
+"""Returns typed cells, or None when some cell does not fit."""
+
+
+def with_points(texts: pa.Array) -> pa.Array:
+    """Return cells made of figures with point and comma in each other's place, all others as they are.
+
+    What reads as a number then was written with a comma; what was written with a point reads as none.
+    """
+    figures = pc.fill_null(pc.match_substring_regex(texts, _FIGURES), False)
+    changed = pc.replace_substring(texts, ",", _BETWEEN)
+    changed = pc.replace_substring(pc.replace_substring(changed, ".", ","), _BETWEEN, ".")
+    return pc.if_else(figures, changed, texts)
+
+
+def reading_commas(parse: Parse) -> Parse:
+    """Return a parser of numbers that takes commas for what parts them from their fraction."""
+
+    def parse_commas(texts: pa.Array) -> pa.Array | None:
+        return parse(with_points(texts))
+
+    return parse_commas
+
+
+def is_number(column: Column) -> bool:
+    """Return True if a column is declared to hold numbers, which no list of categories spells."""
+    declared = column.bounds is not None or column.ladder is not None or column.type in _NUMBERS
+    return declared and column.domain_values is None
+
+
+_NUMBERS = (ColumnType.INTEGER, ColumnType.NUMBER)
+
+
+Kinds = dict[str, pa.DataType | None]
+"""The type of every column so far; None while all its cells were missing."""
+
+
+class NotOfType(Exception):  # noqa: N818 - it never leaves the engine
+    """A cell does not fit the type its column must have; knows the cell's position, not the cell."""
+
+    def __init__(self, position: int, wanted: str) -> None:
+        super().__init__(wanted)
+        self.position = position
+        self.wanted = wanted
+
+
+class UntypedCells(Protocol):
+    """The typing of the cells of one untyped column. The type of a column only ever widens."""
+
+    def fit(self, array: pa.Array, kind: pa.DataType | None) -> tuple[pa.DataType | None, pa.Array]:
+        """Return the narrowest type from `kind` on that these cells fit, and the typed cells.
+
+        Cells without a type, because all were missing, come as missing strings.
+
+        Raises
+        ------
+        NotOfType
+            A cell fits no type this column may have.
+        """
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Untyped:
+    """A table in a file, whose columns have no types yet."""
+
+    names: Sequence[str]
+    """The columns known beforehand, in order."""
+    open: Callable[[], Iterator[pa.RecordBatch]]
+    """Reads the file from the start; a batch may lack columns (their cells are missing) or bring new ones."""
+    cells_of: Callable[[str], UntypedCells]
+    """Typing of the cells of a column."""
+    kinds: Mapping[str, pa.DataType] = field(default_factory=dict)
+    """Canonical types of the columns that brought one; no cell changes it."""
+    knows_missing: bool = False
+    """True when what the policy lists as missing comes as missing."""
+
+
+def schema_of(kinds: Kinds) -> pa.Schema:
+    """Return the schema of typed batches; columns without any value are string columns."""
+    return pa.schema([(name, kind or pa.string()) for name, kind in kinds.items()])
+
+
+def type_table(batches: list[pa.RecordBatch], table: Untyped, kinds: Kinds) -> pa.Table:
+    """Type batches in memory, widening `kinds` as needed; the list is emptied."""
+    _meet(batches, kinds)
+    untyped = {name: [_column(batch, name) for batch in batches] for name in kinds}
+    batches.clear()
+    columns = []
+    for name in kinds:
+        kinds[name], chunks = _type_column(name, untyped.pop(name), table.cells_of(name), kinds[name])
+        columns.append(pa.chunked_array(chunks, kinds[name] or pa.string()))
+    return pa.Table.from_arrays(columns, schema=schema_of(kinds))
+
+
+def _type_column(
+    name: str, chunks: Sequence[pa.Array], cells: UntypedCells, kind: pa.DataType | None
+) -> tuple[pa.DataType | None, list[pa.Array]]:
+    while True:
+        typed = []
+        row = 0
+        for chunk in chunks:
+            kind, array = fit_column(name, cells, chunk, kind, row)
+            typed.append(array)
+            row += len(chunk)
+        if all(array.type == (kind or pa.string()) for array in typed):
+            return kind, typed
+
+
+def typed_batches(
+    batches: Iterator[pa.RecordBatch], table: Untyped, kinds: Kinds, first_row: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield typed batches as long as the cells fit; read on to the end when one does not, widening `kinds`."""
+    settled = dict(kinds)
+    schema = schema_of(settled)
+    row = first_row
+    for batch in batches:
+        _meet([batch], kinds)
+        arrays = []
+        for name in kinds:
+            kinds[name], array = fit_column(name, table.cells_of(name), _column(batch, name), kinds[name], row)
+            arrays.append(array)
+        row += batch.num_rows
+        if kinds == settled:
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _meet(batches: Sequence[pa.RecordBatch], kinds: Kinds) -> None:
+    for batch in batches:
+        for name in batch.schema.names:
+            kinds.setdefault(name, None)
+
+
+def _column(batch: pa.RecordBatch, name: str) -> pa.Array:
+    at = batch.schema.get_field_index(name)
+    return batch.column(at) if at >= 0 else pa.nulls(batch.num_rows)
+
+
+def fit_column(
+    name: str, cells: UntypedCells, array: pa.Array, kind: pa.DataType | None, row: int
+) -> tuple[pa.DataType | None, pa.Array]:
+    """Type the cells of a column from row number `row` on; see `Cells.fit`.
+
+    Raises
+    ------
+    SourceError
+        A cell fits no type the column may have.
+    """
+    if array.null_count == len(array):
+        return kind, pa.nulls(len(array), kind or pa.string())
+    try:
+        return cells.fit(array, kind)
+    except NotOfType as misfit:
+        position, wider = misfit.position, misfit.wanted
+    raise SourceError(
+        f"column {name!r}: the cell in row {row + position + 1} is not of type {wider}",
+        'correct it, list its text in missing_values, or declare type = "string"',
+    )
+
 
 _LEADING_ZERO = r"^-?0[0-9]"
 _MANY_DIGITS = r"^-?[0-9]{16,}$"
@@ -82,7 +255,7 @@ class TextCells:
         return cls(ColumnType.STRING, _GUESSES)
 
     def fit(self, array: pa.Array, kind: pa.DataType | None) -> tuple[pa.DataType | None, pa.Array]:
-        """Type some strings. See `anonkit.engines.reading.untyped.UntypedCells.fit`."""
+        """Type some strings. See `anonkit.engines.reading.text_cells.UntypedCells.fit`."""
         scale = kind.scale if kind is not None and pa.types.is_decimal(kind) else None
         narrowest = kind if scale is None else pa.float64()
         start = next((at for at, (known, _) in enumerate(self.parsers) if known == narrowest), 0)

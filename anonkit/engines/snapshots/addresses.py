@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 from urllib.parse import parse_qsl, unquote
 
-from anonkit.bundle.kept_files import is_pattern
+from anonkit.bundle.signing import is_pattern
 from anonkit.errors import ParameterError, SourceError, did_you_mean, option
 
 STANDARD_INPUT = "-"

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from anonkit.engines.reading.file_tables import FileTable
+from anonkit.engines.reading.parquet_tables import FileTable
 from anonkit.engines.snapshots.addresses import SourceAddress, compression_of_name
 from anonkit.errors import SourceError
 from anonkit.policy.declaration import Policy

@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit.engines.reading.failures import FOREIGN, shielded
-from anonkit.engines.reading.file_tables import FileTable
-from anonkit.engines.snapshots.row_copies import written_copy
+from anonkit.engines.reading.parquet_tables import FileTable
+from anonkit.engines.snapshots.private_copies import written_copy
 from anonkit.errors import MissingDependencyError, SourceError
 
 _FEATURES = frozenset({"columnMapping", "deletionVectors", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})

@@ -21,14 +21,11 @@ from typing import NamedTuple, Protocol
 
 from anonkit.bundle.header_lines import notes_on_names, refuse_record
 from anonkit.bundle.private_files import PrivateFolder
-from anonkit.engines.reading.delimited import DELIMITERS, first_rows
+from anonkit.engines.reading.delimited import DELIMITERS, TextFile, first_rows
 from anonkit.engines.reading.failures import shielded
-from anonkit.engines.reading.file_tables import FileTable
 from anonkit.engines.reading.grouped_points import columns_of_groups
-from anonkit.engines.reading.lake_folders import kind_of_folder, refuse_lake_table
-from anonkit.engines.reading.parquet_tables import data_files
+from anonkit.engines.reading.parquet_tables import FileTable, data_files, kind_of_folder, refuse_lake_table
 from anonkit.engines.reading.preambles import GivenLayout
-from anonkit.engines.reading.text_files import TextFile
 from anonkit.engines.snapshots.addresses import (
     LAKES,
     TEXT_FORMATS,
@@ -39,7 +36,7 @@ from anonkit.engines.snapshots.addresses import (
 )
 from anonkit.errors import SourceError, option
 from anonkit.policy.declaration import Policy
-from anonkit.policy.encodings import POINT, UTF8, encoding_named
+from anonkit.policy.side_files import POINT, UTF8, encoding_named
 from anonkit.protocols import Engine, Source
 
 

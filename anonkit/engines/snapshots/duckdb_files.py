@@ -17,13 +17,12 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit.bundle.sql_names import in_quotes, own_names
-from anonkit.engines.reading.batches import BATCH_ROWS
 from anonkit.engines.reading.failures import FOREIGN, shielded
-from anonkit.engines.reading.file_tables import FileTable
-from anonkit.engines.reading.names import check_names
+from anonkit.engines.reading.parquet_tables import FileTable, check_names
+from anonkit.engines.reading.sources import BATCH_ROWS
 from anonkit.engines.snapshots.addresses import SourceAddress
-from anonkit.engines.snapshots.row_copies import written_copy
-from anonkit.engines.snapshots.sql_rows import asked_rows, refuse_parameters
+from anonkit.engines.snapshots.postgresql_tables import asked_rows, refuse_parameters
+from anonkit.engines.snapshots.private_copies import written_copy
 from anonkit.errors import ParameterError, SourceError
 from anonkit.policy.declaration import Policy
 

@@ -3,7 +3,7 @@
 
 Such a table is what its log lists, not what its Parquet files hold: rows that were deleted or replaced since are still
 in the files. Tables of Apache Hudi are refused, as is a folder that is only a part of a table or has one below it
-(`anonkit.engines.reading.lake_folders`).
+(`anonkit.engines.reading.parquet_tables`).
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from importlib import import_module
 from pathlib import Path
 
 from anonkit.engines.reading.failures import shielded
-from anonkit.engines.reading.lake_folders import kind_of_folder, lake_table
+from anonkit.engines.reading.parquet_tables import kind_of_folder, lake_table
 from anonkit.engines.snapshots.addresses import SourceAddress
 from anonkit.engines.snapshots.dispatch import LiveTable
-from anonkit.engines.snapshots.sql_rows import refuse_parameters
+from anonkit.engines.snapshots.postgresql_tables import refuse_parameters
 from anonkit.errors import ParameterError, SourceError
 from anonkit.policy.declaration import Policy
 

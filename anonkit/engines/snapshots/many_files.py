@@ -13,13 +13,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from anonkit.bundle.header_lines import refuse_record
-from anonkit.engines.reading.delimited import CellTexts, cell_texts_of, first_rows
+from anonkit.engines.reading.delimited import CellTexts, TextFile, cell_texts_of, first_rows
 from anonkit.engines.reading.failures import shielded
-from anonkit.engines.reading.file_tables import FileTable
-from anonkit.engines.reading.lake_folders import refuse_lake_table
-from anonkit.engines.reading.parquet_tables import data_files
+from anonkit.engines.reading.parquet_tables import FileTable, data_files, refuse_lake_table
 from anonkit.engines.reading.preambles import GivenLayout
-from anonkit.engines.reading.text_files import TextFile
 from anonkit.engines.snapshots.addresses import (
     TEXT_FORMATS,
     SourceAddress,
@@ -30,7 +27,7 @@ from anonkit.engines.snapshots.addresses import (
 from anonkit.engines.snapshots.private_copies import new_file, text_copy
 from anonkit.errors import SourceError, did_you_mean
 from anonkit.policy.declaration import Policy
-from anonkit.policy.encodings import UTF8, encoding_named
+from anonkit.policy.side_files import UTF8, encoding_named
 
 _PART = 1 << 20  # bytes copied at a time
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"

@@ -19,11 +19,10 @@ from urllib.parse import unquote, urlsplit
 import pyarrow.fs as pafs
 
 from anonkit.engines.reading.failures import shielded
-from anonkit.engines.reading.file_tables import FileTable
-from anonkit.engines.reading.lake_folders import LOGS, lake_table
+from anonkit.engines.reading.parquet_tables import LOGS, FileTable, lake_table
 from anonkit.engines.snapshots.addresses import SourceAddress, format_of_name
 from anonkit.engines.snapshots.dispatch import of_fetched
-from anonkit.engines.snapshots.sql_rows import refuse_parameters
+from anonkit.engines.snapshots.postgresql_tables import refuse_parameters
 from anonkit.errors import SourceError
 from anonkit.policy.declaration import Policy
 

@@ -18,11 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonkit.bundle.header_lines import refuse_record
-from anonkit.bundle.unpacked_sizes import refuse_unpacked
-from anonkit.engines.reading.batches import sliced
+from anonkit.bundle.json_documents import refuse_unpacked
 from anonkit.engines.reading.delimited import numbered_names
-from anonkit.engines.reading.file_tables import FileTable
-from anonkit.engines.reading.names import check_names
+from anonkit.engines.reading.parquet_tables import FileTable, check_names
+from anonkit.engines.reading.sources import sliced
 from anonkit.engines.snapshots.addresses import SourceAddress
 from anonkit.engines.snapshots.private_copies import text_copy
 from anonkit.errors import AnonkitError, MissingDependencyError, SourceError, did_you_mean, option

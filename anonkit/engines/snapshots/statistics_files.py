@@ -23,14 +23,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.engines.reading.file_tables import FileTable
-from anonkit.engines.reading.names import check_names
+from anonkit.engines.reading.parquet_tables import FileTable, check_names
 from anonkit.engines.snapshots.addresses import SourceAddress
 from anonkit.engines.snapshots.private_copies import typed_copy
 from anonkit.errors import AnonkitError, MissingDependencyError, SourceError, spoken
 from anonkit.policy.column_declarations import Column, ColumnType, Role
 from anonkit.policy.declaration import Policy
-from anonkit.policy.encodings import UTF8, encoding_named
+from anonkit.policy.side_files import UTF8, encoding_named
 
 _Value = TypeVar("_Value")
 _Cells = Sequence[Any]

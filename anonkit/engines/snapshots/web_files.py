@@ -19,7 +19,7 @@ from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
 from anonkit.engines.reading.failures import FOREIGN, shielded
-from anonkit.engines.reading.file_tables import FileTable
+from anonkit.engines.reading.parquet_tables import FileTable
 from anonkit.engines.snapshots.addresses import TEXT_FORMATS, SourceAddress, compression_of_name
 from anonkit.engines.snapshots.dispatch import of_fetched
 from anonkit.errors import SourceError

@@ -12,15 +12,12 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from anonkit.engines.reading.batches import grouped
-from anonkit.engines.reading.carriers import carrier_schema, to_carrier
-from anonkit.engines.reading.categories import CategoryNumbering
-from anonkit.engines.reading.names import check_names
-from anonkit.engines.reading.parquet_tables import open_parquet
-from anonkit.engines.reading.sources import LocalSource, ParquetRows
-from anonkit.engines.spark.spark_columns import frame_types, storable
-from anonkit.engines.spark.spark_sessions import SCRATCH, during
-from anonkit.engines.writing.parquet_writer import write_parquet
+from anonkit.engines.reading.encoding import CategoryNumbering
+from anonkit.engines.reading.parquet_tables import check_names, open_parquet
+from anonkit.engines.reading.sources import LocalSource, ParquetRows, carrier_schema, grouped, to_carrier
+from anonkit.engines.spark.spark_beside import SCRATCH, during
+from anonkit.engines.spark.spark_sources import frame_types, storable
+from anonkit.engines.writing.part_files import write_parquet
 from anonkit.errors import EngineError, option
 from anonkit.policy.declaration import Policy
 

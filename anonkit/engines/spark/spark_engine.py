@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine for tables larger than one machine: Spark moves and counts rows, the same batch functions map them."""
+"""The engine for tables larger than one machine: Spark moves and counts rows, the same batch functions map them.
+
+The categories of files that executors read: one order for all splits, the same as in the local engine.
+"""
 
 from __future__ import annotations
 
@@ -17,32 +20,63 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.domains.coded_columns import CodedColumn
-from anonkit.engines.local.counting import class_sizes, count_table
 from anonkit.engines.local.local_engine import LocalEngine
-from anonkit.engines.reading.lake_folders import refuse_lake_place
+from anonkit.engines.local.spilling_counts import class_sizes, count_table
+from anonkit.engines.reading.encoding import CategoryNumbering
 from anonkit.engines.reading.listed_missing import HideListed, listed_missing, listed_texts
-from anonkit.engines.reading.parquet_tables import open_parquet
+from anonkit.engines.reading.number_columns import ReadForms, reading_forms
+from anonkit.engines.reading.parquet_tables import open_parquet, refuse_lake_place
 from anonkit.engines.reading.sources import LocalSource, ParquetRows, restored, table_source
 from anonkit.engines.reading.splits import SPLIT_ROWS, DrawnSplits, ParquetSplits, TableSplits, all_of
-from anonkit.engines.reading.written_columns import ReadForms, reading_forms
-from anonkit.engines.spark.spark_beside import BesideSearch
-from anonkit.engines.spark.spark_categories import categories_in
+from anonkit.engines.spark.spark_beside import BesideSearch, OpenSession, during, open_session
 from anonkit.engines.spark.spark_copies import Copy, converted, copied, has_files, is_table, is_there
-from anonkit.engines.spark.spark_counts import added_up, combinations, count_sizes, people_of_groups, small_groups
-from anonkit.engines.spark.spark_order import PART_ROWS, in_order, stored, written_files
-from anonkit.engines.spark.spark_sessions import OpenSession, during, open_session
-from anonkit.engines.spark.spark_sources import ROW, SparkSource
-from anonkit.engines.spark.spark_workers import SparkWorkers
-from anonkit.engines.writing.ordered_parts import StoredSplits
-from anonkit.engines.writing.part_files import JoinedSplits
-from anonkit.engines.writing.row_maps import Lowest, out_schema, step
+from anonkit.engines.spark.spark_sources import ROW, SparkSource, spark_schema
+from anonkit.engines.spark.spark_workers import (
+    PART_ROWS,
+    SparkWorkers,
+    added_up,
+    combinations,
+    count_sizes,
+    in_order,
+    people_of_groups,
+    small_groups,
+    stored,
+    written_files,
+)
+from anonkit.engines.writing.part_files import JoinedSplits, StoredSplits
+from anonkit.engines.writing.part_tasks import DICTIONARIES, Dictionaries, Lowest, out_schema, step, texts_of
 from anonkit.errors import EngineError, option
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import SEARCH_ROWS, BatchCount, BatchMap, ClassSizes, DrawPiece
 from anonkit.randomness import Randomness
+
+
+def categories_in(splits: ParquetSplits, session: SparkSession) -> Mapping[str, pa.Array]:
+    """Return the categories of all dictionary columns, in order; a job when there is such a column.
+
+    Equal dictionaries, which the row groups of most files have, reach the driver once.
+    """
+    names = [column.name for column in splits.schema if pa.types.is_dictionary(column.type)]
+    if not names:
+        return {}
+    work = Dictionaries(splits=splits, columns=names)
+    distinct = during("looking for categories", lambda: _distinct(work, session).toArrow())
+    seen = [CategoryNumbering() for _ in names]
+    for row in distinct.sort_by("seen").to_pylist():
+        seen[row["column"]].know(texts_of(row["texts"]))
+    return {name: pa.array(order.values, pa.string()) for name, order in zip(names, seen, strict=True)}
+
+
+def _distinct(work: Dictionaries, session: SparkSession) -> DataFrame:
+    n = work.splits.n_splits
+    numbers = session.range(0, n, 1, max(n, 1))
+    dictionaries = numbers.mapInArrow(work, spark_schema(DICTIONARIES.names, DICTIONARIES.types))
+    return dictionaries.groupBy("column", "texts").agg(sf.min("seen").alias("seen"))
+
 
 _CODED_CELLS = 1 << 27
 """Cells `encode` brings to the driver: half a gigabyte of codes."""

@@ -19,9 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.engines.reading.batches import drained, gather, grouped
 from anonkit.engines.reading.failures import shielded
-from anonkit.engines.reading.repetition import folded, repeating
+from anonkit.engines.reading.sources import drained, folded, gather, grouped, repeating
 from anonkit.errors import EngineError
 from anonkit.randomness import keyed_words
 

@@ -9,12 +9,18 @@ M. J. Elliot, A. M. Manning and R. W. Ford (2002). A computational algorithm for
 Int. J. Uncertainty, Fuzziness and Knowledge-Based Systems 10(5), 493-509.
 C. J. Skinner and M. J. Elliot (2002). A measure of disclosure risk for microdata. J. Royal Statistical Society B 64(4),
 855-867.
+
+Distinction and separation of a set of columns: how well they distinguish the rows of a table.
+
+References
+----------
+R. Motwani and Y. Xu (2007). Efficient algorithms for masking and finding quasi-identifiers. VLDB.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -25,7 +31,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.domains.coded_columns import combine, count_combinations, distinct_in_groups
-from anonkit.estimators.population.distinguishing_columns import distinction_and_separation
+
+
+def distinction_and_separation(histogram: Iterable[tuple[int, int]]) -> tuple[float, float]:
+    """Return the distinction and separation of rows by columns, from the histogram of (class size, number of classes).
+
+    Returns
+    -------
+    distinction : float
+        Classes over rows, in (0, 1].
+    separation : float
+        Share of the pairs of rows that the columns distinguish, in [0, 1]; 1 for a table of one row.
+    """
+    found = [(int(size), int(count)) for size, count in histogram]
+    rows, classes = sum(size * count for size, count in found), sum(count for _, count in found)
+    pairs = rows * (rows - 1)
+    alike = sum(size * (size - 1) * count for size, count in found)
+    return classes / rows, 1.0 if not pairs else 1 - alike / pairs
+
 
 LARGEST_SET = 3
 """Columns of the largest sets that are looked at."""

@@ -25,7 +25,7 @@ from great_expectations.expectations.metrics.table_metric_provider import TableM
 from great_expectations.validator.metric_configuration import MetricConfiguration
 
 from anonkit.bundle.sql_names import own_names
-from anonkit.checks.read_values import ReadValues
+from anonkit.checks.counted_as import ReadValues
 from anonkit.integrations.great_expectations.expectation_words import condition_columns
 from anonkit.integrations.great_expectations.value_counts import (
     ANYBODY,

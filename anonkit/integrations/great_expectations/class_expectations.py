@@ -269,7 +269,7 @@ class ExpectReleaseToKeepItsPromise(_Expectation):
         self, metrics: Mapping[str, Any], runtime_configuration: object = None, execution_engine: object = None
     ) -> dict[str, Any]:
         from anonkit.bundle.data_files import read_schema
-        from anonkit.bundle.release_names import DATA
+        from anonkit.bundle.release_place import DATA
         from anonkit.bundle.stored_release import load
 
         validation = validate(self.release)

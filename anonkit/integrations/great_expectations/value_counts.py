@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.checks.counted_as import CountedAs, LookedAt
+from anonkit.checks.counted_as import CountedAs, LookedAt, ReadValues
 from anonkit.checks.diversity import NO_VALUE, diversity_of, worst_of, worst_told
-from anonkit.checks.read_values import ReadValues
 
 Counts = NDArray[np.int64]
 

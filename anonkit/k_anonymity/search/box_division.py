@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
-from anonkit.domains.coded_columns import densify
+from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray, densify
 from anonkit.k_anonymity.search.hierarchy_levels import Groups
 
 

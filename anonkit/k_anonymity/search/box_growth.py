@@ -10,8 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
-from anonkit.domains.coded_columns import CodedColumn, densify
+from anonkit.domains.coded_columns import BoolArray, CodedColumn, FloatArray, IntArray, densify
 from anonkit.k_anonymity.search.box_division import divide, per_row
 from anonkit.k_anonymity.search.equivalence import AtLeastK, Partition, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder

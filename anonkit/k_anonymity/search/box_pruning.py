@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
+from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray
 from anonkit.k_anonymity.search.box_growth import BoxNodes
 from anonkit.k_anonymity.search.soft_labels import FOLDS, GRID, Predicted
 

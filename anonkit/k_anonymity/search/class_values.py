@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.domains.array_types import FloatArray, IntArray
-from anonkit.domains.coded_columns import densify
+from anonkit.domains.coded_columns import FloatArray, IntArray, densify
 
 _FEW = 2
 """A value that fewer people than this have in several rows counts as held by so many."""

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from anonkit.domains.array_types import FloatArray, IntArray
-from anonkit.domains.coded_columns import CodedColumn, combine, count_combinations
+from anonkit.domains.coded_columns import CodedColumn, FloatArray, IntArray, combine, count_combinations
 from anonkit.k_anonymity.search.equivalence import Partition, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import Groups
 

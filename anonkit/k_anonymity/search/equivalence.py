@@ -19,8 +19,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
-from anonkit.domains.coded_columns import combine, densify, distinct_in_groups, ranked
+from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray, combine, densify, distinct_in_groups, ranked
 from anonkit.errors import ParameterError
 from anonkit.k_anonymity.search.class_values import CountedPeople, Held, Triples, at_most, held_by_people, held_by_rows
 

@@ -21,13 +21,12 @@ from types import MappingProxyType
 
 import numpy as np
 
-from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
-from anonkit.domains.coded_columns import CodedColumn
+from anonkit.domains.coded_columns import BoolArray, CodedColumn, FloatArray, IntArray
 from anonkit.errors import ParameterError
 from anonkit.k_anonymity.search.distinct_rows import DistinctRows
 from anonkit.k_anonymity.search.equivalence import AtLeastK, DistinctL, Partition, Requirement
+from anonkit.k_anonymity.search.greedy_selection import suppressed_rows
 from anonkit.k_anonymity.search.hierarchy_levels import Groups, Ladder
-from anonkit.k_anonymity.search.suppression import suppressed_rows
 
 MAX_NODES = 20_000
 """Nodes that Incognito looks at, at most."""

@@ -4,6 +4,10 @@
 Features are visited in descending importance; one is kept if every equivalence class of the table projected on
 what is kept still meets the requirements, apart from a bounded number of suppressed rows. Their printed test is
 inverted (it deletes what passes); the one here deletes what fails.
+
+The features of a selection: whole columns, or single categories of one-hot coded columns.
+
+Suppression: the rows to leave out so that every equivalence class that stays meets the requirements.
 """
 
 from __future__ import annotations
@@ -12,14 +16,89 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from anonkit.domains.array_types import BoolArray
-from anonkit.domains.coded_columns import CodedColumn
+from anonkit.domains.coded_columns import BoolArray, CodedColumn
 from anonkit.k_anonymity.search.distinct_rows import DistinctRows, released_partition
-from anonkit.k_anonymity.search.equivalence import Partition, Requirement
-from anonkit.k_anonymity.search.features import Feature
+from anonkit.k_anonymity.search.equivalence import AtLeastK, Partition, PeopleRequirement, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import Groups, Ladder, full_detail, number_groups
-from anonkit.k_anonymity.search.suppression import n_suppressed, rows_violating, suppressed_rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Feature:
+    """A column, or one bit (column, value) of its one-hot coding."""
+
+    column: str
+    """Name of the column."""
+    code: int | None = None
+    """Code of the category whose bit it is; None for the whole column."""
+
+    def codes(self, column: CodedColumn) -> NDArray[np.int32]:
+        """Return the feature's value in every row of its column, shape (n_rows,)."""
+        return column.codes if self.code is None else (column.codes == self.code).astype(np.int32)
+
+
+def column_features(columns: Sequence[CodedColumn]) -> tuple[Feature, ...]:
+    """Return one feature a column, in order of the names."""
+    return tuple(Feature(column=name) for name in sorted(column.name for column in columns))
+
+
+def one_hot_features(columns: Sequence[CodedColumn]) -> tuple[Feature, ...]:
+    """Return one feature a category, missing included, in order of the columns' names and their codes."""
+    by_name = sorted(columns, key=lambda column: column.name)
+    return tuple(Feature(column=column.name, code=code) for column in by_name for code in range(column.size))
+
+
+def suppressed_rows(partition: Partition, requirements: Sequence[Requirement]) -> BoolArray:
+    """Mark the entries that must go so that every class left meets every requirement, shape (n_entries,).
+
+    Whole classes go. t-closeness compares with the rows that stay, so classes are removed until nothing
+    more has to go. Where k holds for whole sets of rows, people go instead, and then all classes meet it.
+    """
+    of_people = _of_people(requirements)
+    if of_people is not None:
+        return of_people.gone(partition)
+    return np.asarray(_suppressed_classes(partition, requirements)[partition.classes])
+
+
+def n_suppressed(partition: Partition, requirements: Sequence[Requirement]) -> int:
+    """Count the rows that must go; where whole classes go, by their sizes."""
+    of_people = _of_people(requirements)
+    if of_people is not None:
+        return partition.n_rows(of_people.gone(partition))
+    return int(partition.sizes()[_suppressed_classes(partition, requirements)].sum())
+
+
+def rows_violating(partition: Partition, requirements: Sequence[Requirement]) -> dict[str, int]:
+    """Count the rows of classes that break each requirement, by its name; only those that some class breaks."""
+    everything = np.ones(partition.classes.size, dtype=bool)
+    counts = {
+        requirement.name: int(partition.sizes()[requirement.violated(partition, everything)].sum())
+        for requirement in requirements
+    }
+    return {name: count for name, count in counts.items() if count}
+
+
+def _of_people(requirements: Sequence[Requirement]) -> PeopleRequirement | None:
+    return next((one for one in requirements if isinstance(one, PeopleRequirement)), None)
+
+
+def _suppressed_classes(partition: Partition, requirements: Sequence[Requirement]) -> BoolArray:
+    """Mark the classes that must go, shape (n_classes,)."""
+    bad = np.zeros(partition.n_classes, dtype=bool)
+    kept = np.ones(partition.classes.size, dtype=bool)
+    while True:
+        worse = bad.copy()
+        for requirement in requirements:
+            worse |= requirement.violated(partition, kept)
+        if bool((worse == bad).all()):
+            return bad
+        bad = worse
+        if all(isinstance(requirement, AtLeastK) for requirement in requirements):
+            return bad  # what k says of a class does not depend on what else stays
+        kept = ~bad[partition.classes]
+        if not kept.any():
+            return bad
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.domains.coded_columns import CodedColumn
-from anonkit.domains.interval_ends import Point, number_of, units_of
-from anonkit.domains.named_parts import NamedParts
+from anonkit.domains.named_parts import NamedParts, Point, number_of, units_of
 from anonkit.errors import ParameterError
 
 Groups = NDArray[np.int32]

@@ -3,6 +3,15 @@
 
 Only labelled rows guide. Every result is the same for any order of rows and columns: columns are sorted by name
 and rows by their codes before anything random happens.
+
+A random forest that predicts a number from codes, and its out-of-bag estimates: means and permutation importance.
+
+The counterpart of `random_forest` for a numeric target: squared error replaces wrong guesses.
+
+A random forest on codes and its out-of-bag estimates: class probabilities and permutation importance.
+
+The trees are scikit-learn's; their predictions of rows they have not seen, and the number of trees needed, are in
+`out_of_bag`.
 """
 
 from __future__ import annotations
@@ -11,17 +20,123 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from anonkit.domains.array_types import FloatArray, IntArray
-from anonkit.domains.coded_columns import UNLABELLED, CodedColumn, combine, densify, ranked
-from anonkit.k_anonymity.search.features import Feature, column_features
-from anonkit.k_anonymity.search.out_of_bag import ForestSize, Matrix
-from anonkit.k_anonymity.search.random_forest import ClassifyingForest
-from anonkit.k_anonymity.search.regression_forest import RegressionForest
+from anonkit.domains.coded_columns import UNLABELLED, CodedColumn, FloatArray, IntArray, combine, densify, ranked
+from anonkit.k_anonymity.search.greedy_selection import Feature, column_features
+from anonkit.k_anonymity.search.out_of_bag import ForestSize, Matrix, OutOfBagForest, TreeTarget, grown
+from anonkit.utility.bagged_trees import BaggedTrees, grow_number_trees, grow_trees
 from anonkit.utility.learning_process import learned
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Numbers(TreeTarget):
+    """The number of each row: how wrong a tree is about it is its squared error, in units of the variance of all."""
+
+    truth: FloatArray
+
+    @property
+    def prior(self) -> FloatArray:
+        """The mean of all."""
+        return np.array([self.truth.mean()])
+
+    @property
+    def variance(self) -> float:
+        """Of the numbers."""
+        return float(self.truth.var())
+
+    def grow(self, rows: Matrix, size: ForestSize, trees: int, first: int, seed: int) -> BaggedTrees:
+        """Grow trees by squared error, with a third of the features as candidates a node."""
+        drawn = size.drawn(self.truth.size)
+        return grow_number_trees(rows, self.truth, trees=trees, seed=seed, bootstrap_rows=drawn, first=first)
+
+    def predicted(self, tree: Any, rows: Matrix) -> FloatArray:
+        """Return the means of the leaves of rows."""
+        return np.asarray(tree.tree_.predict(rows))
+
+    def errors(self, tree: Any, leaves: IntArray, rows: IntArray) -> FloatArray:
+        """Return the squared errors of rows, in units of the variance of all."""
+        unit = max(self.variance, np.finfo(np.float64).tiny)
+        return np.asarray((tree.tree_.value[leaves, 0, 0] - self.truth[rows]) ** 2 / unit)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RegressionForest(OutOfBagForest):
+    """A forest of regression trees on integer codes, with the rows it was grown on."""
+
+    numbers: FloatArray
+    """Target of each training row, in [0, 1], shape (n_rows,)."""
+
+    @classmethod
+    def grow(cls, rows: Matrix, numbers: FloatArray, size: ForestSize, seed: int) -> RegressionForest:
+        """Grow the forest; the same rows in the same order give the same one, whatever the number of cores."""
+        model, told = grown(_Numbers(truth=numbers), rows, size, seed)
+        return cls(model=model, told=told, rows=rows, numbers=numbers, size=size, seed=seed)
+
+    def means(self) -> FloatArray:
+        """Return the mean prediction of the trees for which each row is out of bag, shape (n_rows,).
+
+        Rows that are in every bag get the mean of all.
+        """
+        return self.told.means(_Numbers(truth=self.numbers).prior)[:, 0]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Classes(TreeTarget):
+    """The class of each row, dense in [0, n_classes): a tree is wrong about a row or right."""
+
+    truth: IntArray
+
+    @property
+    def prior(self) -> FloatArray:
+        """The share of each class."""
+        return np.bincount(self.truth) / self.truth.size
+
+    @property
+    def variance(self) -> float:
+        """Of all classes together."""
+        return float(1.0 - (self.prior**2).sum())
+
+    def grow(self, rows: Matrix, size: ForestSize, trees: int, first: int, seed: int) -> BaggedTrees:
+        """Grow trees by Gini splits, with √n_features candidates a node."""
+        drawn = size.drawn(self.truth.size)
+        return grow_trees(rows, self.truth, trees=trees, seed=seed, bootstrap_rows=drawn, leaf=size.leaf, first=first)
+
+    def predicted(self, tree: Any, rows: Matrix) -> FloatArray:
+        """Return the shares of the classes in the leaves of rows."""
+        return np.asarray(tree.tree_.predict(rows))
+
+    def errors(self, tree: Any, leaves: IntArray, rows: IntArray) -> FloatArray:
+        """Return 1 for rows that are not of the commonest class of their leaf, 0 for the others."""
+        commonest = tree.tree_.value[:, 0, :].argmax(axis=1)
+        return np.asarray(commonest[leaves] != self.truth[rows], dtype=np.float64)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClassifyingForest(OutOfBagForest):
+    """A random forest that classifies."""
+
+    labels: IntArray
+    """Class of each training row, shape (n_rows,), dense in [0, n_classes)."""
+
+    @classmethod
+    def grow(cls, rows: Matrix, labels: IntArray, size: ForestSize, seed: int) -> ClassifyingForest:
+        """Grow the forest: Gini splits, bootstrap samples, √n_features candidates a node.
+
+        The same rows in the same order give the same forest, whatever the number of cores.
+        """
+        model, told = grown(_Classes(truth=labels), rows, size, seed)
+        return cls(model=model, told=told, rows=rows, labels=labels, size=size, seed=seed)
+
+    def class_probabilities(self) -> FloatArray:
+        """Return the mean vote of the trees for which each row is out of bag, shape (n_rows, n_classes).
+
+        Rows that are in every bag get the share of the classes.
+        """
+        return self.told.means(_Classes(truth=self.labels).prior)
+
 
 _CELLS = 100_000_000  # cells of the matrix a forest is grown on, unless all rows are used
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from anonkit.domains.array_types import FloatArray, IntArray
+from anonkit.domains.coded_columns import FloatArray, IntArray
 
 BLOCK = 10_000
 """Most points that are grouped together; more are cut into blocks, unless k needs larger ones."""

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
+from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray
 from anonkit.errors import ParameterError
 from anonkit.utility.bagged_trees import BaggedTrees
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from anonkit.domains.array_types import FloatArray, IntArray
-from anonkit.domains.coded_columns import CodedColumn, densify
+from anonkit.domains.coded_columns import CodedColumn, FloatArray, IntArray, densify
 from anonkit.k_anonymity.search.hierarchy_levels import Groups, Ladder
 from anonkit.k_anonymity.search.refinement import Prospects, Refinable, cut_prospects, split_prospects
 

@@ -14,8 +14,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.domains.array_types import BoolArray, IntArray
-from anonkit.domains.coded_columns import combine, densify
+from anonkit.domains.coded_columns import BoolArray, IntArray, combine, densify
 from anonkit.k_anonymity.search.equivalence import Partition, PeopleRequirement
 
 

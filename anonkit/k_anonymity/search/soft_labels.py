@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from anonkit.domains.array_types import FloatArray, IntArray
-from anonkit.domains.coded_columns import UNLABELLED, CodedColumn, combine, commonest
+from anonkit.domains.coded_columns import UNLABELLED, CodedColumn, FloatArray, IntArray, combine, commonest
 from anonkit.randomness import Randomness
 from anonkit.utility.learning_process import learned
 

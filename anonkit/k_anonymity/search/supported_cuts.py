@@ -2,7 +2,7 @@
 """Safe cut points of an ordered column: publishing them discloses nothing about a set of fewer than k rows.
 
 All points at which a column may be cut are in one order that is public, the roundest first
-(`anonkit.domains.interval_ends`). The line is divided at the first point of the order that has values on both sides, if
+(`anonkit.domains.named_parts`). The line is divided at the first point of the order that has values on both sides, if
 at least k rows (people) are on either side; a side with fewer is forgotten, and the other side is looked at alone;
 sides with k are divided further. Rows of a forgotten side are never counted again, so they belong to the part beside
 them without being listed.
@@ -22,9 +22,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from anonkit.domains.array_types import IntArray
-from anonkit.domains.coded_columns import CodedColumn
-from anonkit.domains.interval_ends import Point, gaps_between, place
+from anonkit.domains.coded_columns import CodedColumn, IntArray
+from anonkit.domains.named_parts import Point, gaps_between, place
 
 _FEW = 4096  # rows whose people are counted before those of all rows are
 

@@ -19,15 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from anonkit.domains.array_types import BoolArray, FloatArray
-from anonkit.domains.coded_columns import CodedColumn
+from anonkit.domains.coded_columns import BoolArray, CodedColumn, FloatArray
 from anonkit.k_anonymity.search.distinct_rows import NumberedRows, released_partition
 from anonkit.k_anonymity.search.equivalence import AtLeastK, Requirement
+from anonkit.k_anonymity.search.greedy_selection import suppressed_rows
 from anonkit.k_anonymity.search.hierarchy_levels import Groups, Ladder, equal_mass, number_groups
 from anonkit.k_anonymity.search.refinable_column import RefinableColumn, refinable_column
-from anonkit.k_anonymity.search.refinement import Prospects, Refinable
-from anonkit.k_anonymity.search.suppression import suppressed_rows
-from anonkit.k_anonymity.search.target_probabilities import guide_of
+from anonkit.k_anonymity.search.refinement import Prospects, Refinable, guide_of
 
 SUPPRESSION_CHARGE = 0.25
 """Cost of a row that a refinement suppresses, as a share of the guide's variance over all rows, with a guide or

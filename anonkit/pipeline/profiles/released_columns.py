@@ -18,13 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonkit.bundle.bound_columns import bound_columns
-from anonkit.bundle.capped_files import read_capped
-from anonkit.bundle.json_documents import parse_json
-from anonkit.bundle.release_names import DESCRIPTOR
+from anonkit.bundle.json_documents import parse_json, read_capped
+from anonkit.bundle.release_place import DESCRIPTOR
 from anonkit.bundle.stored_release import Release
 from anonkit.drafting.identifying.clear_cells import evidence_of_cells
-from anonkit.drafting.identifying.header_words import is_postal, names_birth, words_of
-from anonkit.drafting.identifying.kinds import IdentifierKind
+from anonkit.drafting.identifying.street_addresses import IdentifierKind, is_postal, names_birth, words_of
 from anonkit.drafting.identifying.topic_words import is_place, is_time
 from anonkit.drafting.identifying.verdicts import is_nearly_unique, judged_by_cells
 

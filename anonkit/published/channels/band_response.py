@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from anonkit.domains.array_types import FloatArray, IntArray
+from anonkit.domains.coded_columns import FloatArray, IntArray
 from anonkit.errors import ParameterError, refusing_damage
 from anonkit.published.channels.response_channel import TruthOrBlind
 from anonkit.published.exact_losses import ceiling, check_epsilon, check_word_bits, epsilon_ratio

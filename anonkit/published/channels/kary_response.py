@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from anonkit.domains.array_types import FloatArray
+from anonkit.domains.coded_columns import FloatArray
 from anonkit.errors import ParameterError, ReleaseFormatError, refusing_damage
 from anonkit.published.channels.response_channel import SHARED_ASSUMPTIONS, TruthOrBlind
 from anonkit.published.exact_losses import ceiling, check_epsilon, check_probability, check_word_bits, epsilon_ratio

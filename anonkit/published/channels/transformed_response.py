@@ -13,7 +13,7 @@ from statistics import NormalDist
 from typing import ClassVar, Literal, Self
 
 from anonkit.documents import ParamsPart
-from anonkit.domains.array_types import FloatArray
+from anonkit.domains.coded_columns import FloatArray
 from anonkit.errors import ParameterError
 from anonkit.published.channels.kary_response import RandomizedResponse
 

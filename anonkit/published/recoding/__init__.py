@@ -23,9 +23,15 @@ from anonkit.published.recoding.axes import (
     unique_labels,
 )
 from anonkit.published.recoding.centroids import Centroids
-from anonkit.published.recoding.coarser import coarser_steps, with_levels
-from anonkit.published.recoding.recodings import GlobalRecoding, LocalRecoding, Recoding, RecodingSplit
-from anonkit.published.recoding.stored import recoding_from_dict
+from anonkit.published.recoding.recodings import (
+    GlobalRecoding,
+    LocalRecoding,
+    Recoding,
+    RecodingSplit,
+    coarser_steps,
+    recoding_from_dict,
+    with_levels,
+)
 
 __all__ = [
     "MASK",

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.domains.cell_keys import cell_numbers, cell_texts
 from anonkit.domains.coded_columns import combine
+from anonkit.domains.domain_codes import cell_numbers, cell_texts
 from anonkit.published.recoding.axes import UNKNOWN
 
 FloatArray = NDArray[np.float64]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from anonkit.published.recoding.axes import CategoryAxis, Grouping, IntervalAxis
-from anonkit.published.recoding.box_routes import BoxRoutes
+from anonkit.published.recoding.narrowed import BoxRoutes
 from anonkit.published.recoding.recodings import GlobalRecoding, Recoding
 
 Labels = Mapping[str | None, frozenset[int]]

@@ -2,6 +2,8 @@
 """Boxes shown as narrow as their rows: the parts of every axis that the rows of a box have, as they are published.
 
 The tree of a local recoding says in which box a row is. What the box shows may be less than what the tree leaves it.
+
+The tree of a local recoding as arrays: the box of many rows at once, and the parts of each axis that a box holds.
 """
 
 from __future__ import annotations
@@ -9,13 +11,139 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.domains.array_types import BoolArray, IntArray
-from anonkit.published.recoding.box_routes import HeldParts
+from anonkit.domains.coded_columns import BoolArray, IntArray
+
+
+class Division(Protocol):
+    """An inner node of a tree of boxes: rows whose part of an axis is among some go left."""
+
+    @property
+    def axis(self) -> int:
+        """Number of the axis that it divides."""
+        ...
+
+    @property
+    def left(self) -> Sequence[int]:
+        """Parts of the axis that go left."""
+        ...
+
+    @property
+    def children(self) -> tuple[int, int]:
+        """Numbers of the left and the right node."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HeldParts:
+    """The parts of every axis that some nodes hold; nodes that hold the same parts of an axis share one set."""
+
+    nodes: tuple[int, ...]
+    """Numbers of the nodes."""
+    held: IntArray
+    """Index of the set of parts of each axis that each node holds, shape (n_nodes, n_axes)."""
+    sets: tuple[tuple[IntArray, ...], ...]
+    """Of every axis its different sets of parts, each ascending, in the order in which the nodes have them."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BoxRoutes:
+    """The nodes of a tree of boxes as parallel arrays of shape (n_nodes,)."""
+
+    sizes: tuple[int, ...]
+    """Parts of each axis."""
+    axis: IntArray
+    """Axis that a node divides, -1 at a leaf."""
+    children: IntArray
+    """Right and left child, shape (n_nodes, 2)."""
+    first: IntArray
+    """Offset of the parts of each node's axis in `goes_left`."""
+    goes_left: BoolArray
+    """True for each part that goes left, node after node and part after part."""
+
+    @classmethod
+    def of(cls, sizes: Sequence[int], nodes: Sequence[Division | None]) -> BoxRoutes:
+        """Write down a tree whose node 0 is the root; None is a leaf.
+
+        Raises
+        ------
+        IndexError
+            A node names a part, an axis or a child that there is not.
+        """
+        inner = [(number, node) for number, node in enumerate(nodes) if node is not None]
+        numbers = np.array([number for number, _ in inner], dtype=np.int64)
+        axis, first = np.full(len(nodes), -1), np.zeros(len(nodes), dtype=np.int64)
+        axis[numbers] = [node.axis for _, node in inner]
+        widths = np.array([*sizes, 0], dtype=np.int64)[axis[numbers]]
+        first[numbers] = np.cumsum(widths) - widths
+        children = np.zeros((len(nodes), 2), dtype=np.int64)
+        children[numbers] = np.array([node.children[::-1] for _, node in inner], dtype=np.int64).reshape(-1, 2)
+        goes_left = np.zeros(int(widths.sum()), dtype=bool)
+        listed = np.array([len(node.left) for _, node in inner], dtype=np.int64)
+        parts = np.fromiter(chain.from_iterable(node.left for _, node in inner), dtype=np.int64, count=listed.sum())
+        if (parts < 0).any() or (parts >= np.repeat(widths, listed)).any() or (axis[numbers] < 0).any():
+            raise IndexError("a part or an axis that there is not")
+        if (children < 0).any() or (children >= len(nodes)).any():
+            raise IndexError("a child that there is not")
+        goes_left[np.repeat(first[numbers], listed) + parts] = True
+        return cls(sizes=tuple(sizes), axis=axis, children=children, first=first, goes_left=goes_left)
+
+    def leaves(self, codes: Sequence[NDArray[np.integer]]) -> IntArray:
+        """Return the leaf (number of the node) of every row from its part of each axis, shape (n_rows,)."""
+        at = np.zeros(codes[0].size if codes else 0, dtype=np.int64)
+        parts = np.stack(codes) if codes else np.empty((0, 0), dtype=np.int64)
+        rows = np.arange(at.size)
+        while (rows := rows[self.axis[at[rows]] >= 0]).size:
+            node = at[rows]
+            left = self.goes_left[self.first[node] + parts[self.axis[node], rows]]
+            at[rows] = self.children[node, left.astype(np.int64)]
+        return at
+
+    def held_parts(self, *, inner: bool = False) -> HeldParts:
+        """Return what the leaves hold, or all nodes (`inner`), where a row can be: no box without parts is among them.
+
+        A node comes before its children, and what is right of a node before what is left of it.
+        """
+        sets: list[list[IntArray]] = [[np.arange(size)] for size in self.sizes]
+        known = [{members[0].tobytes(): 0} for members in sets]
+        held = np.zeros((self.axis.size, len(self.sizes)), dtype=np.int64)
+        found, waiting = [], [0]
+        while waiting:
+            number = waiting.pop()
+            axis = int(self.axis[number])
+            if inner or axis < 0:
+                found.append(number)
+            if axis < 0:
+                continue
+            members = sets[axis][held[number, axis]]
+            left = self.goes_left[self.first[number] + members]
+            right_child, left_child = self.children[number].tolist()
+            for child, part in ((left_child, members[left]), (right_child, members[~left])):
+                if part.size == 0:
+                    continue
+                held[child] = held[number]
+                held[child, axis] = known[axis].setdefault(part.tobytes(), len(sets[axis]))
+                if held[child, axis] == len(sets[axis]):
+                    sets[axis].append(part)
+                waiting.append(child)
+        return _as_met(tuple(found), held[found], sets)
+
+
+def _as_met(nodes: tuple[int, ...], held: IntArray, sets: Sequence[Sequence[IntArray]]) -> HeldParts:
+    """Renumber the sets of each axis in the order in which the nodes have them; drop those that none has."""
+    kept = []
+    for axis, members in enumerate(sets):
+        used, first, number = np.unique(held[:, axis], return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        place = np.empty(used.size, dtype=np.int64)
+        place[order] = np.arange(used.size)
+        held[:, axis] = place[number.reshape(-1)]
+        kept.append(tuple(members[at] for at in used[order].tolist()))
+    return HeldParts(nodes=nodes, held=held, sets=tuple(kept))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,22 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Global recodings, column by column, and local recodings, box by box."""
+"""Global recodings, column by column, and local recodings, box by box.
+
+Recodings read back from `params.json`.
+
+Coarser steps of a published recoding: what rows show whose group is too small in the next batch.
+
+The steps are a function of the published recoding alone, so that which groups merge with which is known before any row
+of the next batch is read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from anonkit.documents import ReportPart, left_out
-from anonkit.published.recoding.axes import UNKNOWN, CategoryAxis, Grouping, IntervalAxis, KeptAxis, MeanAxis
-from anonkit.published.recoding.box_routes import BoxRoutes, HeldParts
+from anonkit.domains.named_parts import point_from_text
+from anonkit.errors import ReleaseFormatError
+from anonkit.published.recoding.axes import (
+    MASK,
+    UNKNOWN,
+    CategoryAxis,
+    Grouping,
+    IntervalAxis,
+    KeptAxis,
+    MeanAxis,
+    Named,
+)
 from anonkit.published.recoding.centroids import Centroids
-from anonkit.published.recoding.narrowed import NarrowedBoxes, is_shown
+from anonkit.published.recoding.narrowed import BoxRoutes, HeldParts, NarrowedBoxes, is_shown
 
 _T = TypeVar("_T")
 
@@ -201,3 +220,184 @@ def _by_node(found: HeldParts, named: Sequence[Sequence[_T]]) -> list[tuple[_T, 
 
 
 Recoding = GlobalRecoding | LocalRecoding
+
+
+def recoding_from_dict(raw: Mapping[str, Any]) -> Recoding:
+    """Read a recoding back from `params.json`.
+
+    Raises
+    ------
+    ReleaseFormatError
+        The block is not a recoding.
+    """
+    try:
+        if raw["kind"] == "global":
+            columns = tuple(_column_from_dict(column) for column in raw["columns"])
+            means = [column.name for column in columns if isinstance(column, MeanAxis)]
+            centroids = (
+                Centroids.from_dict(raw["centroids"], [column.name for column in columns], means) if means else None
+            )
+            return GlobalRecoding(columns=columns, merged=_merged(raw), centroids=centroids)
+        if raw["kind"] == "local":
+            axes = tuple(_axis_from_dict(axis) for axis in raw["axes"])
+            nodes = tuple(
+                None
+                if node is None
+                else RecodingSplit(
+                    axis=node["axis"], left=tuple(node["left"]), children=(node["children"][0], node["children"][1])
+                )
+                for node in raw["nodes"]
+            )
+            BoxRoutes.of([axis.size for axis in axes], nodes)  # no part, axis or child that there is not
+            return LocalRecoding(axes=axes, nodes=nodes, merged=_merged(raw), narrowed=_narrowed(raw, axes, nodes))
+    except (KeyError, TypeError, IndexError, ValueError, OverflowError):
+        pass
+    raise ReleaseFormatError("the recoding in params.json is damaged", "anonkit validate tells which file was changed")
+
+
+def _merged(raw: Mapping[str, Any]) -> bool:
+    if raw.get("merged", False) not in (True, False):
+        raise ValueError("merged")
+    return bool(raw.get("merged", False))
+
+
+def _narrowed(
+    raw: Mapping[str, Any], axes: Sequence[IntervalAxis | CategoryAxis], nodes: Sequence[RecodingSplit | None]
+) -> NarrowedBoxes | None:
+    if "narrowed" not in raw:
+        return None
+    n_boxes = sum(node is None for node in nodes)
+    return NarrowedBoxes.from_dict(raw["narrowed"], [axis.size for axis in axes], n_boxes)
+
+
+def _axis_from_dict(raw: Mapping[str, Any]) -> IntervalAxis | CategoryAxis:
+    if raw["kind"] == "intervals":
+        return IntervalAxis(
+            name=raw["name"],
+            cuts=tuple(point_from_text(cut) for cut in raw["cuts"]),
+            has_missing=raw["missing"],
+            named=_named_from_dict(raw),
+        )
+    if raw["kind"] == "categories":
+        axis = CategoryAxis(
+            name=raw["name"],
+            values=tuple(raw["values"]),
+            has_other=raw["other"],
+            has_missing=raw["missing"],
+            named=_named_from_dict(raw),
+        )
+        for key, label in (("other_label", axis.other_label), ("missing_label", axis.missing_label)):
+            if raw.get(key, label) != label:
+                raise ValueError(key)
+        return axis
+    raise ValueError(raw["kind"])
+
+
+def _named_from_dict(raw: Mapping[str, Any]) -> Named | None:
+    if "groups" not in raw:
+        return None
+    return tuple((str(group["label"]), tuple(int(part) for part in group["parts"])) for group in raw["groups"])
+
+
+def _column_from_dict(raw: Mapping[str, Any]) -> KeptAxis | Grouping:
+    if raw["kind"] == "kept":
+        return KeptAxis(name=raw["name"])
+    if raw["kind"] == "means":
+        if not 0 < raw["unit"] < math.inf:
+            raise ValueError("unit")
+        return MeanAxis(name=raw["name"], unit=float(raw["unit"]))
+    axis = _axis_from_dict(raw)
+    coarser = tuple(tuple(level) for level in raw["coarser"]) if "coarser" in raw else None
+    if any(len(labels) != axis.size for labels in (raw["labels"], *(coarser or ()))):
+        raise ValueError("labels")
+    return Grouping(axis=axis, labels=tuple(raw["labels"]), coarser=coarser)
+
+
+Labels = tuple[str | None, ...]
+
+
+def with_levels(recoding: Recoding) -> Recoding:
+    """Return a recoding that says of itself that rows may show coarser steps, its levels written out."""
+    if isinstance(recoding, LocalRecoding):
+        return replace(recoding, merged=True)
+    columns = tuple(
+        column if isinstance(column, KeptAxis) else replace(column, coarser=levels_above(column))
+        for column in recoding.columns
+    )
+    return GlobalRecoding(columns=columns, merged=True)
+
+
+def coarser_steps(recoding: Recoding) -> tuple[Recoding, ...]:
+    """Return a recoding and its coarser and coarser steps, down to the one that leaves nothing but kept columns.
+
+    Of a local recoding every step shows the boxes one split of the tree further up. Of a global one every step
+    takes the column with the fewest groups, the last of several, one level up: a search divides most the column that
+    informs most.
+    """
+    return _local_steps(recoding) if isinstance(recoding, LocalRecoding) else _global_steps(recoding)
+
+
+def levels_above(column: Grouping) -> tuple[Labels, ...]:
+    """Return the labels of the parts at every level above a grouping, the last `*` alone.
+
+    The declared levels where the recoding has them. Else neighbouring intervals are joined two and two, from the lowest
+    on; of categories, which have no public order, there is nothing between the groups and `*`.
+    """
+    if column.coarser is not None:
+        return column.coarser
+    levels: list[Labels] = []
+    joined = _joined(column.axis, column.labels)
+    while joined is not None:
+        levels.append(joined)
+        joined = _joined(column.axis, joined)
+    everything = (MASK,) * column.axis.size
+    return (*levels, everything) if column.labels != everything else ()
+
+
+def _joined(axis: object, labels: Labels) -> Labels | None:
+    """Return the labels after joining neighbouring intervals two and two; None where that would leave one or none."""
+    if not isinstance(axis, IntervalAxis) or axis.named is not None or MASK in labels:
+        return None
+    n_intervals = len(axis.cuts) + 1
+    order = list(dict.fromkeys(labels[:n_intervals]))
+    runs = 1 + sum(labels[at] != labels[at - 1] for at in range(1, n_intervals))
+    if len(order) < 3 or runs != len(order):
+        return None
+    pair = {label: at // 2 for at, label in enumerate(order)}
+    members: dict[int, list[int]] = {}
+    for part, label in enumerate(labels):
+        if label in pair:  # missing that is alone stays so
+            members.setdefault(pair[label], []).append(part)
+    texts = {number: axis.label(parts) for number, parts in members.items()}
+    return tuple(texts[pair[label]] if label in pair else label for label in labels)
+
+
+def _global_steps(recoding: GlobalRecoding) -> tuple[GlobalRecoding, ...]:
+    if recoding.centroids is not None:
+        return (recoding,)  # coarser combinations have no centroids
+    levels = [[] if isinstance(column, KeptAxis) else [*levels_above(column)] for column in recoding.columns]
+    columns, steps = list(recoding.columns), [recoding]
+    while True:
+        left = [
+            (len(set(column.labels)), number, column)
+            for number, column in enumerate(columns)
+            if isinstance(column, Grouping) and levels[number]
+        ]
+        if not left:
+            return tuple(steps)
+        _, number, column = min(left, key=lambda one: (one[0], -one[1]))
+        next_level, *levels[number] = levels[number]
+        columns[number] = replace(column, labels=next_level)
+        steps.append(replace(recoding, columns=tuple(columns)))
+
+
+def _local_steps(recoding: LocalRecoding) -> tuple[LocalRecoding, ...]:
+    depth = np.zeros(len(recoding.nodes), dtype=np.int64)
+    for number, node in enumerate(recoding.nodes):  # children come after their parent
+        if node is not None:
+            depth[list(node.children)] = depth[number] + 1
+    steps = [recoding]
+    for limit in range(int(depth.max(initial=0)) - 1, -1, -1):
+        nodes = tuple(None if depth[at] >= limit else node for at, node in enumerate(recoding.nodes))
+        steps.append(replace(recoding, nodes=nodes))
+    return tuple(steps)

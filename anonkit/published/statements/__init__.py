@@ -11,5 +11,5 @@
     What the released table shows of the values, and how far noise moves them.
 
 There is no privacy loss in a statement. The owner's account (`anonkit.mechanisms.statement_loss`) and the one that
-`validate` works out (`anonkit.checks.stated_account`) compute it, each from the statement and a table of its own.
+`validate` works out (`anonkit.checks.stated`) compute it, each from the statement and a table of its own.
 """

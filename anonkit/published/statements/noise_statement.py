@@ -1,18 +1,119 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A noise statement: draws of noise on answers to queries, and what is released of them; frozen, without any loss."""
+"""A noise statement: draws of noise on answers to queries, and what is released of them; frozen, without any loss.
+
+Queries of a noise statement: functions of the codes of rows in declared public domains.
+
+Each says in its docstring what one row adds to its answer. A query has no sensitivity of its own: whoever accounts for
+it derives that from these words (`anonkit.mechanisms.statement_loss`, `anonkit.checks.stated`).
+
+Statements and values as JSON and back, by the declaration of their fields: no key is written out by hand.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, TypeAlias
+from types import UnionType
+from typing import Any, ClassVar, TypeAlias, get_args, get_origin, get_type_hints
 
-from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.errors import ParameterError
+from anonkit.domains.number_bins import Categories, Grid
+from anonkit.errors import ParameterError, ReleaseFormatError, refusing_damage
 from anonkit.published.exact_losses import RATE_BITS
-from anonkit.published.statements.queries import HINT, Count, ModeScore, Query, RankScore, Sum, columns_of
+
+HINT = "docs/how-to/add-a-noise-method.md lists the queries and laws of noise that are checked"
+LAPLACE, PERMUTE_AND_FLIP, EXPONENTIAL = "discrete-laplace", "permute-and-flip", "exponential"
+"""Laws of noise: integers around an answer, and two ways to choose a candidate by its score."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Count:
+    """Contingency table: how many rows have each combination of values, the last column varying fastest.
+
+    A row adds 1 to one cell. Without columns the only cell counts all rows.
+    """
+
+    kind: ClassVar[str] = "count"
+    laws: ClassVar[tuple[str, ...]] = (LAPLACE,)
+
+    by: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(set(self.by)) != len(self.by):
+            raise ParameterError("a contingency table has a column twice", HINT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sum:
+    """Sum of the places of a number, for each combination of values of other columns.
+
+    The column has C equal cells over its bounds. A row in cell c, counted from 0, adds 2 c - (C - 1) half cells: its
+    distance from the middle of the bounds, from -(C - 1) to C - 1. A missing number adds 0.
+    """
+
+    kind: ClassVar[str] = "sum"
+    laws: ClassVar[tuple[str, ...]] = (LAPLACE,)
+
+    of: str
+    by: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(set(self.by)) != len(self.by) or self.of in self.by:
+            raise ParameterError("a sum has a column twice", HINT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankScore:
+    """Scores of the edges of a number's cells as its quantile of a share numerator / denominator.
+
+    Edge e, from 0 to C, scores -|denominator * below - numerator * n|. Here n is the number of rows whose number is
+    not missing, and `below` how many of these are in cells before e. A coming row changes each score by numerator or
+    by denominator - numerator at most, up or down.
+    """
+
+    kind: ClassVar[str] = "rank-score"
+    laws: ClassVar[tuple[str, ...]] = (PERMUTE_AND_FLIP, EXPONENTIAL)
+
+    of: str
+    numerator: int
+    denominator: int
+
+    def __post_init__(self) -> None:
+        if not 0 < self.numerator < self.denominator <= MOST_RANKS:
+            raise ParameterError(
+                f"a quantile has a share above 0 and below 1 with a denominator of {MOST_RANKS} at most", HINT
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModeScore:
+    """Scores of the values of a column as its most frequent one: how many rows have each, missing as the last value.
+
+    A coming row adds 1 to one score.
+    """
+
+    kind: ClassVar[str] = "mode-score"
+    laws: ClassVar[tuple[str, ...]] = (PERMUTE_AND_FLIP, EXPONENTIAL)
+
+    of: str
+
+
+MOST_RANKS = 10_000
+Query: TypeAlias = Count | Sum | RankScore | ModeScore
+
+
+def columns_of(query: Query) -> tuple[str, ...]:
+    """Return the names of the columns that a query reads."""
+    match query:
+        case Count(by=by):
+            return by
+        case Sum(of=of, by=by):
+            return (*by, of)
+        case RankScore(of=of) | ModeScore(of=of):
+            return (of,)
+
 
 FORMAT = "anonkit-statement-1"
 MOST_CELLS = 1 << 22
@@ -171,3 +272,56 @@ class Value:
 
     draw: str
     numbers: tuple[int, ...]
+
+
+_DAMAGED = "the params hold no statement of noise that anonkit writes"
+
+
+def to_params(statement: Statement, values: tuple[Value, ...]) -> dict[str, Any]:
+    """Return the blocks `format`, `statement` and `values` of params, ready for JSON."""
+    return {"format": FORMAT, "statement": to_json(statement), "values": to_json(values)}
+
+
+def from_params(params: Mapping[str, Any]) -> tuple[Statement, tuple[Value, ...]]:
+    """Read a statement and its values from params.
+
+    Raises
+    ------
+    ReleaseFormatError
+        The params hold none, or one that contradicts itself.
+    """
+    with refusing_damage(_DAMAGED, contradictions=True):
+        statement: Statement = _read(Statement, params["statement"])
+        values: tuple[Value, ...] = _read(tuple[Value, ...], params["values"])
+    sizes = {value.draw: len(value.numbers) for value in values}
+    if len(values) != len(sizes) or sizes != {draw.name: statement.numbers_of(draw) for draw in statement.draws}:
+        raise ReleaseFormatError("the values of the params are not those of its draws")
+    return statement, values
+
+
+def to_json(value: Any) -> Any:
+    """Return a frozen value as JSON: an object of its fields, with its `kind` where several could be in its place."""
+    if isinstance(value, Categories | Grid):
+        return {"type": "number" if isinstance(value, Grid) else "category", **value.to_params()}
+    if dataclasses.is_dataclass(value):
+        kind: str | None = getattr(type(value), "kind", None)
+        fields = {field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return fields if kind is None else {"kind": kind, **fields}
+    return [to_json(entry) for entry in value] if isinstance(value, tuple) else value
+
+
+def _read(kind: Any, raw: Any) -> Any:
+    """Return the value of a declared type from its JSON."""
+    if kind == Categories | Grid:
+        return (Grid if raw["type"] == "number" else Categories).from_params(raw)
+    if isinstance(kind, UnionType):
+        chosen = next((member for member in get_args(kind) if member.kind == raw["kind"]), None)  # None is no type
+        return _read(chosen, {key: value for key, value in raw.items() if key != "kind"})
+    if get_origin(kind) is tuple:
+        return tuple(_read(get_args(kind)[0], entry) for entry in raw)
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+        types = get_type_hints(kind)
+        return kind(**{field.name: _read(types[field.name], raw[field.name]) for field in dataclasses.fields(kind)})
+    if type(raw) is not kind:
+        raise TypeError
+    return raw

@@ -3,7 +3,7 @@
 
 The words work on the `guarantee` block of a report, not on the promise as a value: a page is also made of reports that
 were read from a file, and shows a damaged one rather than nothing. The page itself (`anonkit.report.page`, its template
-and `anonkit.report.review`) knows no kind: it asks the words for their headline, figures and questions.
+and `anonkit.report.markdown`) knows no kind: it asks the words for their headline, figures and questions.
 """
 
 from __future__ import annotations
@@ -12,13 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from anonkit.promises.promise_kinds import of_kind
-from anonkit.report.promise_words.anonymous_dp_words import AnonymousDPWords
-from anonkit.report.promise_words.approximate_dp_words import ApproximateDPWords
-from anonkit.report.promise_words.central_dp_words import CentralDPWords
-from anonkit.report.promise_words.class_words import ClassWords
-from anonkit.report.promise_words.local_dp_words import LocalDPWords
-from anonkit.report.promise_words.no_promise_words import NoPromiseWords
-from anonkit.report.promise_words.phrases import PromiseWords
+from anonkit.report.promise_words.class_words import ClassWords, NoPromiseWords, PromiseWords
+from anonkit.report.promise_words.dp_words import AnonymousDPWords, ApproximateDPWords, CentralDPWords, LocalDPWords
 
 _WORDS: Mapping[str, PromiseWords] = {
     words.kind: words

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
+from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray
 from papers.comparators.record_flip import RecordFlip
 
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from anonkit.domains.array_types import FloatArray, IntArray
-from anonkit.domains.attribute_domains import Grid
+from anonkit.domains.coded_columns import FloatArray, IntArray
+from anonkit.domains.number_bins import Grid
 from anonkit.errors import ParameterError
-from anonkit.estimators.response_inversion import expectation_maximization
+from anonkit.estimators.consistent_counts import expectation_maximization
 from anonkit.published.channels.transformed_response import TransformedResponse
 from papers.comparators.decision_tree import StoppingRule, grow, leaf_shares
 from papers.comparators.record_flip import RecordFlip

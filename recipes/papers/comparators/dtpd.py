@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from anonkit.domains.array_types import FloatArray
+from anonkit.domains.coded_columns import FloatArray
 from papers.comparators.decision_tree import StoppingRule, grow, leaf_shares
 from papers.comparators.record_flip import RecordFlip
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonkit.domains.array_types import BoolArray
+from anonkit.domains.coded_columns import BoolArray
 from anonkit.mechanisms.code_randomizers import MatrixRandomizer
-from anonkit.published.channels.response_matrix import ResponseMatrix
+from anonkit.published.channels.response_channel import ResponseMatrix
 from anonkit.randomness import keyed_words
 
 

@@ -14,9 +14,9 @@ from typing import ClassVar
 import numpy as np
 
 from anonkit.documents import ParamsPart
-from anonkit.domains.array_types import FloatArray
+from anonkit.domains.coded_columns import FloatArray
 from anonkit.errors import ParameterError
-from anonkit.published.channels.response_matrix import ResponseMatrix
+from anonkit.published.channels.response_channel import ResponseMatrix
 
 
 @dataclass(frozen=True, kw_only=True)

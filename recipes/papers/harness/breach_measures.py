@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from anonkit.domains.array_types import FloatArray
+from anonkit.domains.coded_columns import FloatArray
 from anonkit.published.channels.response_channel import Channel
 from anonkit.published.channels.transformed_response import TransformedResponse
 from anonkit.published.randomized_table import FORMAT, PublishedTable

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from anonkit.errors import PolicyError, did_you_mean
-from anonkit.policy.toml_values import expect, optional_text, refuse_unknown, texts
+from anonkit.policy.side_files import expect, optional_text, refuse_unknown, texts
 from papers.harness.systems import EXACT, Value
 
 HELD, NOT_HELD, OPEN = "held", "not held", "undecided"

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from anonkit.errors import PolicyError, did_you_mean
-from anonkit.policy.side_files import read_side_toml
-from anonkit.policy.toml_values import expect, optional_text, refuse_unknown, texts
+from anonkit.policy.side_files import expect, optional_text, read_side_toml, refuse_unknown, texts
 from papers.harness.claims import PaperClaim
 from papers.harness.experiment_tables import TableSpec
 from papers.harness.panels import Panel

@@ -20,7 +20,7 @@ from anonkit.engines import open_engine
 from anonkit.errors import PolicyError
 from anonkit.policy.column_declarations import Column, Missing, Role
 from anonkit.policy.declaration import Policy
-from anonkit.policy.toml_values import expect, optional_text, refuse_unknown, texts
+from anonkit.policy.side_files import expect, optional_text, refuse_unknown, texts
 from papers.harness.public_tables import TableFile
 
 _KEYS = (

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from anonkit.errors import MissingDependencyError, PolicyError, did_you_mean
-from anonkit.policy.toml_values import expect, optional_text, refuse_unknown, texts
+from anonkit.policy.side_files import expect, optional_text, refuse_unknown, texts
 from papers.harness.claims import MeasuredConfiguration, chosen
 from papers.harness.systems import Value
 

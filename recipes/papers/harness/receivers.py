@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anonkit.consumers.columns import Columns
-from anonkit.domains.attribute_domains import UNKNOWN
+from anonkit.domains.number_bins import UNKNOWN
 from anonkit.errors import ParameterError
 from anonkit.published.tree_model import FORMATS as FORESTS
 from anonkit.utility.class_scores import class_scores

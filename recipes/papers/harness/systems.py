@@ -15,8 +15,8 @@ from anonkit.errors import GuaranteeError, ParameterError, PolicyError, did_you_
 from anonkit.ledger.account import Account
 from anonkit.methods import make_method, method_class, method_parameters
 from anonkit.pipeline.release_path import release_table
-from anonkit.pipeline.release_request import ReleaseRequest
-from anonkit.policy.toml_values import expect, optional_text, refuse_unknown, texts
+from anonkit.pipeline.request_form import ReleaseRequest
+from anonkit.policy.side_files import expect, optional_text, refuse_unknown, texts
 from papers.harness.breach_measures import breaches_of
 from papers.harness.experiment_tables import LearningTask
 from papers.harness.receivers import MODELS, samples_of_release

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.domains.attribute_domains import Grid
+from anonkit.domains.number_bins import Grid
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.mechanisms.number_randomizer import NumberRandomizer
 from anonkit.methods import make_method

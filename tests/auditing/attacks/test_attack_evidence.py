@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from anonkit.auditing.attacks.attack_evidence import Values
-from anonkit.auditing.attacks.guessed_secrets import Secret
+from anonkit.auditing.attacks.inference import Secret
 
 
 def test_numbers_are_held_in_bands_and_missing_is_no_value() -> None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import anonkit
-from anonkit.auditing.attacks.rates import FEW, NONE, RISK, WEAK, Attack, Rate, excess
+from anonkit.auditing.attacks.success_rates import FEW, NONE, RISK, WEAK, Attack, Rate, excess
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import ParameterError
 

@@ -10,16 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.auditing.epsilon_audit import lower_bound
-from anonkit.dp_trees.additive_model.calibration_step import (
+from anonkit.dp_trees.additive_model.weighting import (
     CALIBRATION_BOUND,
+    FEATURE_UNIT,
     LARGEST_SLOPE,
     LEAST_SLOPE,
+    PROBABILITY_UNIT,
     CalibrationStep,
+    Features,
     NoisyCalibration,
     expected_curvature,
+    probabilities,
     row_calibrations,
 )
-from anonkit.dp_trees.additive_model.weighting import FEATURE_UNIT, PROBABILITY_UNIT, Features, probabilities
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.randomness import Randomness
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonkit.dp_trees.additive_model.consistency import AgreedCounts, rows_by_class
-from anonkit.dp_trees.additive_model.synthetic_population import LeafProductModel
+from anonkit.dp_trees.additive_model.synthetic_population import AgreedCounts, LeafProductModel, rows_by_class
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.published.additive_scores import places_of
 from anonkit.published.tree_attributes import Split

@@ -16,9 +16,8 @@ from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.budget_rules.forest_rule import rule_for
 from anonkit.checks.central_target import rows_of_cells
 from anonkit.consumers import ReleaseRegressor
-from anonkit.domains.attribute_domains import Grid
 from anonkit.domains.domain_codes import labels_of_cells
-from anonkit.domains.number_bins import NumberBins
+from anonkit.domains.number_bins import Grid, NumberBins
 from anonkit.dp_trees.additive_model.target_bins import (
     TargetCounts,
     TargetHistogram,

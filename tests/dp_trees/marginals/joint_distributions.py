@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from anonkit.dp_trees.marginals.measured_tables import Margins
-from anonkit.dp_trees.marginals.tree_pairs import order_of
+from anonkit.dp_trees.marginals.tree_pairs import Margins, order_of
 
 SIZES = [2, 3, 2, 2]
 

@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 
 from anonkit.budget_rules.view_rule import ViewPlan
-from anonkit.domains.attribute_domains import Categories
-from anonkit.dp_trees.marginals.column_layout import ColumnLayout
+from anonkit.domains.number_bins import Categories
 from anonkit.dp_trees.marginals.exact_tables import ExactTables
 from anonkit.dp_trees.marginals.learned_marginals import LearnedMarginals, learn, measured
 from anonkit.dp_trees.marginals.mixture_rows import MixtureRows
+from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout
 from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
 from anonkit.dp_trees.marginals.table_plan import plan_of
 from anonkit.dp_trees.marginals.view_choice import ViewChoice
@@ -19,7 +19,7 @@ from anonkit.dp_trees.questions import BatchCounter, CodedBatch
 from anonkit.mechanisms.accounting import units_of
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.published.marginal_tables import MarginalSchema
-from anonkit.published.mixture_draws import rows_of_components
+from anonkit.published.product_mixtures import rows_of_components
 from anonkit.published.tree_attributes import Attribute, Split
 from anonkit.randomness import Randomness
 

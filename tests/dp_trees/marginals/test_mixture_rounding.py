@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.dp_trees.marginals.mixture_rounding import in_units, whole_parts
-from anonkit.dp_trees.marginals.product_mixture import Mixture
+from anonkit.dp_trees.marginals.table_fit import Mixture
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=9).filter(lambda shares: sum(shares) > 1e-6), st.integers(1, 999))

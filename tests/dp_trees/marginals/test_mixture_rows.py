@@ -9,8 +9,14 @@ from hypothesis import strategies as st
 
 from anonkit.dp_trees.marginals.mixture_rows import MixtureRows
 from anonkit.mechanisms.discrete_laplace import UniformStream
-from anonkit.published.mixture_draws import rows_of_components, systematic
-from anonkit.published.product_mixtures import SHARE_UNITS, WEIGHT_UNITS, ClassMixture, ProductMixtures
+from anonkit.published.product_mixtures import (
+    SHARE_UNITS,
+    WEIGHT_UNITS,
+    ClassMixture,
+    ProductMixtures,
+    rows_of_components,
+    systematic,
+)
 from anonkit.randomness import Randomness
 from tests.dp_trees.marginals.tables_of_pairs import layout_of
 

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from anonkit.dp_trees.marginals.measured_tables import Margins
-from anonkit.dp_trees.marginals.pair_completion import Completion, expected_squares, group_matrix
+from anonkit.dp_trees.marginals.table_fit import Completion, expected_squares, group_matrix
+from anonkit.dp_trees.marginals.tree_pairs import Margins
 from tests.dp_trees.marginals.joint_distributions import SIZES, joint_of, margin, margins_of_joints
 from tests.dp_trees.marginals.tables_of_pairs import layout_of
 

@@ -12,18 +12,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.auditing.epsilon_audit import lower_bound
-from anonkit.budget_rules.amounts import Amount
+from anonkit.budget_rules.spike_rule import Amount
 from anonkit.budget_rules.view_rule import delta_may_pay
-from anonkit.checks.gaussian_lines import epsilon_of
-from anonkit.dp_trees.marginals.dependency_tree import WIDTH
+from anonkit.checks.account_lines import epsilon_of
+from anonkit.dp_trees.marginals.noisy_readings import WIDTH
 from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
 from anonkit.dp_trees.marginals.table_plan import plan_of
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.accounting import AccountedDraw, units_of
-from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, ConcentratedChoice, GaussianDraw
+from anonkit.mechanisms.accounting import (
+    AccountedDraw,
+    ApproximateAccounting,
+    ConcentratedChoice,
+    GaussianDraw,
+    units_of,
+)
 from anonkit.mechanisms.discrete_gaussian import gaussian_counts
 from anonkit.mechanisms.discrete_laplace import UniformStream
-from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE
+from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE, noise_variance
 from anonkit.randomness import Randomness
 from tests.dp_trees.marginals.tables_of_pairs import batch_of, chain, drawn, forced, layout_of, learned, mean_distance

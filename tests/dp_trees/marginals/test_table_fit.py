@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anonkit.dp_trees.marginals.measured_tables import Margins, MeasuredTable
-from anonkit.dp_trees.marginals.product_mixture import Mixture
-from anonkit.dp_trees.marginals.table_fit import WantedTables, moved_nearer, wanted_tables
+from anonkit.dp_trees.marginals.table_fit import Mixture, WantedTables, moved_nearer, wanted_tables
+from anonkit.dp_trees.marginals.tree_pairs import Margins, MeasuredTable
 from tests.dp_trees.marginals.tables_of_pairs import layout_of
 
 SIZES = [3, 2]

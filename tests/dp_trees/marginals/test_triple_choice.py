@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 
 from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.budget_rules.triple_rule import MOST_COUNTS, MOST_TRIPLES, TripleRule
-from anonkit.dp_trees.marginals.column_layout import ColumnLayout
-from anonkit.dp_trees.marginals.dependency_tree import STEPS
-from anonkit.dp_trees.marginals.exact_tables import ExactTables
-from anonkit.dp_trees.marginals.table_counts import TripleCounts
+from anonkit.dp_trees.marginals.exact_tables import ExactTables, TripleCounts
+from anonkit.dp_trees.marginals.noisy_readings import STEPS, ColumnLayout
 from anonkit.dp_trees.marginals.triple_choice import (
     CHOICE,
     CHOICE_WIDTH,
@@ -31,7 +29,7 @@ from anonkit.dp_trees.marginals.triple_choice import (
 from anonkit.dp_trees.questions import BatchCounter
 from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, AccountedDraw, rate_within, units_of
 from anonkit.mechanisms.discrete_laplace import UniformStream
-from anonkit.published.triple_tables import groups_of_values
+from anonkit.published.marginal_tables import groups_of_values
 from anonkit.randomness import Randomness
 from tests.dp_trees.marginals.tables_of_pairs import batch_of, drawn, layout_of, learned
 from tests.mechanisms.test_private_selection import law_of_permute_and_flip

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonkit.budget_rules.amounts import Amount
 from anonkit.budget_rules.marginal_rule import Forecast, dependence_share, stage_shares
+from anonkit.budget_rules.spike_rule import Amount
 from anonkit.budget_rules.view_rule import purpose_of_gain
-from anonkit.dp_trees.marginals.dependency_tree import STEPS
 from anonkit.dp_trees.marginals.exact_tables import ExactTables, least_error
-from anonkit.dp_trees.marginals.noisy_readings import DEPENDENCE_WIDTH
+from anonkit.dp_trees.marginals.noisy_readings import DEPENDENCE_WIDTH, STEPS
 from anonkit.dp_trees.marginals.view_choice import (
     chosen_view,
     forecast_of,

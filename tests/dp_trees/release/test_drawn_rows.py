@@ -1,4 +1,9 @@
-"""Rows drawn from noisy counts: every piece is the same whenever and wherever it is drawn."""
+"""Rows drawn from noisy counts: every piece is the same whenever and wherever it is drawn.
+
+Pieces of the rows of cells: all rows, each once, never more than fit.
+
+Columns drawn from noisy counts: cells, descriptions, entries of the report.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +13,81 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from anonkit.domains.array_types import IntArray
-from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.dp_trees.release import row_pieces as pieces
-from anonkit.dp_trees.release.drawn_rows import DrawnPiece
+from anonkit.checks.central_rows import _rows_together
+from anonkit.domains.coded_columns import IntArray
+from anonkit.domains.number_bins import Categories, Grid
+from anonkit.dp_trees.release import drawn_rows as pieces
+from anonkit.dp_trees.release.drawn_rows import (
+    PIECE_ROWS,
+    DrawnPiece,
+    column_entries,
+    piece_sizes,
+    rows_of_piece,
+    rows_together,
+)
 from anonkit.engines import LocalEngine
 from anonkit.mechanisms.discrete_laplace import UniformStream
-from anonkit.policy.column_declarations import Column
+from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
+from anonkit.published.released_cells import cells_of_codes
 from anonkit.randomness import Randomness
+
+
+@given(st.lists(st.integers(0, 3 * PIECE_ROWS), max_size=6), st.sampled_from([1, 32, 33, 500, 2000]))
+def test_pieces_hold_every_row_once(numbers: list[int], columns: int) -> None:
+    """Cells add up over the pieces; only the last piece is not full."""
+    rows = np.array(numbers, dtype=np.int64)
+    sizes = piece_sizes(rows, columns)
+    parts = [rows_of_piece(rows, piece, columns) for piece in range(len(sizes))]
+    assert [int(part.sum()) for part in parts] == sizes
+    assert sum(parts, np.zeros(rows.size, dtype=np.int64)).tolist() == numbers
+    assert all(size == rows_together(columns) for size in sizes[:-1])
+
+
+@given(st.integers(1, 10**5))
+def test_a_piece_of_a_wide_table_has_fewer_rows(columns: int) -> None:
+    """As many as fit into memory, whatever the table; whoever checks the rows knows how many those are."""
+    assert rows_together(columns) * columns <= max(PIECE_ROWS * 32, columns)
+    assert rows_together(columns) == (PIECE_ROWS if columns <= 32 else 2**23 // columns)
+    assert rows_together(columns) == _rows_together(columns)
+
+
+GRID = Grid(lower=0.0, upper=4.0, cells=4, has_missing=True)
+WORDS = Categories(values=("u", "v"), has_missing=True)
+POLICY = Policy(
+    columns={
+        "id": Column(name="id", role=Role.IDENTIFIER),
+        "n": Column(name="n", bounds=(0.0, 4.0)),
+        "note": Column(name="note", role=Role.INSENSITIVE),
+        "w": Column(name="w", categories=("u", "v")),
+    }
+)
+
+
+def test_codes_become_middles_of_bins_words_and_gaps() -> None:
+    """The last code is missing, in numbers as in categories."""
+    assert cells_of_codes(np.array([0, 3, 4]), GRID).to_pylist() == [0.5, 3.5, None]
+    words = cells_of_codes(np.array([1, 0, 2]), WORDS)
+    assert words.to_pylist() == ["v", "u", None]
+    assert pa.types.is_dictionary(words.type)
+
+
+def test_the_report_names_what_was_drawn_and_what_was_not_and_why() -> None:
+    """Identifiers never, other columns because nothing was counted of them; the count of cells last."""
+    entries = column_entries(POLICY, {"n": 5, "w": 3}, ["n", "w", "count"])
+    assert [(one["name"], one["action"]) for one in entries] == [
+        ("id", "dropped"),
+        ("n", "synthesized"),
+        ("note", "dropped"),
+        ("w", "synthesized"),
+        ("count", "synthesized"),
+    ]
+    assert entries[0]["reason"] == "identifiers are never released"
+    assert "only what is synthesized" in entries[2]["reason"]
+    assert [one.get("released_values") for one in entries] == [None, 5, None, 3, None]
 
 
 @dataclass(frozen=True)

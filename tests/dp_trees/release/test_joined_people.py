@@ -22,7 +22,7 @@ from anonkit.pipeline.flat_view import flat_view
 from anonkit.pipeline.several_tables import JoinedTable, Orphans, SeveralTables
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
-from anonkit.policy.rows_per_person import PersonRows
+from anonkit.policy.person_candidates import PersonRows
 from anonkit.randomness import Randomness
 
 ALPHA = 1e-3

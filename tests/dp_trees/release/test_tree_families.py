@@ -9,7 +9,7 @@ import pytest
 import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.dp_trees.release.tree_families import friedman_schuster, one_deviation, slack_of
-from anonkit.dp_trees.scores import GINI, INFORMATION_GAIN
+from anonkit.dp_trees.split_selection import GINI, INFORMATION_GAIN
 from anonkit.errors import ParameterError
 from anonkit.methods import make_method
 from anonkit.methods.diffp_id3 import DiffPID3

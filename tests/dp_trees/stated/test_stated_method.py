@@ -16,14 +16,12 @@ import pytest
 from checks.stated_releases import CELLS, LINES, METHODS, POLICY, people
 
 import anonkit
-from anonkit.dp_trees.stated.row_answers import StatedSchema, Tallies, exact_answers
-from anonkit.dp_trees.stated.stated_method import StatedMethod
+from anonkit.dp_trees.stated.stated_method import StatedMethod, StatedSchema, Tallies, exact_answers
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.errors import BudgetError, ParameterError, PolicyError
 from anonkit.policy.declaration import Policy, TargetUse
-from anonkit.promises.neighbouring_tables import REPLACE
-from anonkit.published.statements.noise_statement import CellRows, Statement, ValueLines
-from anonkit.published.statements.queries import Count, Sum
+from anonkit.promises.guarantee import REPLACE
+from anonkit.published.statements.noise_statement import CellRows, Count, Statement, Sum, ValueLines
 
 
 @dataclass(frozen=True, kw_only=True)

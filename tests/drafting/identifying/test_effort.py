@@ -10,7 +10,7 @@ import anonkit
 from anonkit.datasets import bank_customers
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.drafting.identifying.verdicts import evidence_of, verdict_of
-from anonkit.drafting.undeclared import judge_undeclared
+from anonkit.drafting.profiling import judge_undeclared
 from anonkit.engines import open_engine
 from anonkit.policy.declaration import Policy
 

@@ -10,9 +10,8 @@ import pytest
 from drafting.identifying import tables_to_choose, tables_to_report
 from drafting.identifying.repeating_columns import Draw, of_people, tables
 
-from anonkit.drafting.identifying.kinds import IdentifierKind
-from anonkit.drafting.profiling import ColumnProfile
-from anonkit.drafting.undeclared import judge_undeclared
+from anonkit.drafting.identifying.street_addresses import IdentifierKind
+from anonkit.drafting.profiling import ColumnProfile, judge_undeclared
 from anonkit.engines import open_engine
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Engine

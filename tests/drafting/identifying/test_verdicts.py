@@ -15,7 +15,7 @@ from kinds_of_columns import IDENTIFIERS, OTHERS
 
 from anonkit.datasets import bank_customers
 from anonkit.drafting.identifying.verdicts import evidence_of, judged, verdict_of
-from anonkit.drafting.undeclared import judge_undeclared
+from anonkit.drafting.profiling import judge_undeclared
 from anonkit.engines import open_engine
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Engine

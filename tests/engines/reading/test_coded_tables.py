@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from anonkit.domains.cell_keys import category_codes, cell_keys, cell_numbers
+from anonkit.domains.domain_codes import category_codes, cell_keys, cell_numbers
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.engines.reading.coded_tables import coded
 from anonkit.policy.declaration import Policy

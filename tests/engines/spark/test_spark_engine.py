@@ -343,7 +343,7 @@ def test_no_private_file_is_left(spark: Any, tmp_path: Path) -> None:
 
 def test_an_interrupted_job_is_no_failed_one(spark_is_there: None) -> None:
     """Ctrl-C cancels the jobs of Spark, which then says that they failed: it stays an interruption."""
-    from anonkit.engines.spark.spark_sessions import during
+    from anonkit.engines.spark.spark_beside import during
 
     def interrupted() -> None:
         try:

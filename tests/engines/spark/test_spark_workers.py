@@ -14,10 +14,10 @@ import pytest
 from s3_server import BUCKET, SECRET, keys, s3_server
 
 import anonkit
-from anonkit.bundle import store_reading
+from anonkit.bundle import object_store_reading
 from anonkit.bundle.data_files import count_rows, parts_of
 from anonkit.bundle.part_workers import PartWorkers, workers_of
-from anonkit.bundle.release_names import PAGE, PARAMS, REPORT
+from anonkit.bundle.release_place import PAGE, PARAMS, REPORT
 from anonkit.engines import Local, Spark
 from anonkit.errors import EngineError, GuaranteeError, ReleaseFormatError
 
@@ -133,9 +133,11 @@ def test_a_release_in_a_store_is_fetched_by_executors(
     anonkit.load(released).save(address)
     alone = anonkit.validate(address)
     here: list[str] = []
-    fetch = store_reading.fetch_object
+    fetch = object_store_reading.fetch_object
     monkeypatch.setattr(
-        store_reading, "fetch_object", lambda bucket, key, to, facts: (here.append(key), fetch(bucket, key, to, facts))
+        object_store_reading,
+        "fetch_object",
+        lambda bucket, key, to, facts: (here.append(key), fetch(bucket, key, to, facts)),
     )
     together = anonkit.validate(address, workers=workers)
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from anonkit.engines.writing.parquet_writer import write_parquet
+from anonkit.engines.writing.part_files import write_parquet
 from anonkit.engines.writing.relabelling import RelabelInto, relabelled
 from anonkit.errors import EngineError
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from anonkit.estimators.population.distinguishing_columns import distinction_and_separation
 from anonkit.estimators.population.minimal_uniques import (
     affordable_size,
     dis_score,
     dis_suda_scores,
+    distinction_and_separation,
     minimal_sample_uniques,
 )
 

@@ -13,8 +13,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from anonkit.checks.counted_as import ReadValues
 from anonkit.checks.disclosure import measure
-from anonkit.checks.read_values import ReadValues
 from tests.integrations.great_expectations.gx_batches import COLUMNS, two_regions
 
 pytestmark = [

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anonkit.checks.counted_as import ReadValues
 from anonkit.checks.disclosure import measure
-from anonkit.checks.read_values import ReadValues
 from anonkit.integrations.great_expectations.value_counts import (
     ANYBODY,
     HOLDERS,

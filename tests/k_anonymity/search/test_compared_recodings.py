@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anonkit.k_anonymity.search.target_probabilities import compared
+from anonkit.k_anonymity.search.refinement import compared
 
 
 def _guide(seed: int, n_rows: int = 60) -> tuple[np.ndarray, np.ndarray]:

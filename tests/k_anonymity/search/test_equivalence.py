@@ -21,7 +21,7 @@ from anonkit.k_anonymity.search.equivalence import (
     TCloseness,
     check_k,
 )
-from anonkit.k_anonymity.search.suppression import suppressed_rows
+from anonkit.k_anonymity.search.greedy_selection import suppressed_rows
 from tests.k_anonymity.search.coded_tables import (
     arrays,
     classes_of,

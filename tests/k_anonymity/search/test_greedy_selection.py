@@ -11,10 +11,17 @@ from hypothesis import strategies as st
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.k_anonymity.search.distinct_rows import DistinctRows, NumberedRows, released_partition
 from anonkit.k_anonymity.search.equivalence import AtLeastK, DistinctL, HistogramRequirement, Requirement, TCloseness
-from anonkit.k_anonymity.search.features import Feature, column_features, one_hot_features
-from anonkit.k_anonymity.search.greedy_selection import FeatureSelection, select_features
+from anonkit.k_anonymity.search.greedy_selection import (
+    Feature,
+    FeatureSelection,
+    column_features,
+    n_suppressed,
+    one_hot_features,
+    rows_violating,
+    select_features,
+    suppressed_rows,
+)
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder, automatic_ladder
-from anonkit.k_anonymity.search.suppression import n_suppressed, rows_violating, suppressed_rows
 from tests.k_anonymity.search.coded_tables import classes_of, coded, holds, of_people, requirements, tables
 
 

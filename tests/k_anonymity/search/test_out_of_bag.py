@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.k_anonymity.search import out_of_bag
+from anonkit.k_anonymity.search.importance import ClassifyingForest, RegressionForest
 from anonkit.k_anonymity.search.out_of_bag import ForestSize
-from anonkit.k_anonymity.search.random_forest import ClassifyingForest
-from anonkit.k_anonymity.search.regression_forest import RegressionForest
 
 
 def _table(seed: int, n_rows: int = 400, noise: float = 0.2) -> tuple[np.ndarray, np.ndarray]:

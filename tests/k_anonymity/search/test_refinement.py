@@ -14,8 +14,7 @@ from anonkit.k_anonymity.search.distinct_rows import NumberedRows
 from anonkit.k_anonymity.search.equivalence import AlphaK, AtLeastK, Partition, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import automatic_ladder, full_detail
 from anonkit.k_anonymity.search.refinable_column import RefinableColumn, refinable_column
-from anonkit.k_anonymity.search.refinement import Refinable
-from anonkit.k_anonymity.search.target_probabilities import Guide
+from anonkit.k_anonymity.search.refinement import Guide, Refinable
 from tests.k_anonymity.search.coded_tables import coded, requirements, tables
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.k_anonymity.search.box_tree import grow_boxes
 from anonkit.k_anonymity.search.equivalence import AtLeastK, Partition
+from anonkit.k_anonymity.search.greedy_selection import suppressed_rows
 from anonkit.k_anonymity.search.shared_sets import GrowingSets, SharedSets, set_numbers
-from anonkit.k_anonymity.search.suppression import suppressed_rows
 from anonkit.k_anonymity.search.top_down_specialization import specialize
 
 Rows = list[tuple[int, int, int]]

@@ -20,10 +20,10 @@ from anonkit.k_anonymity.search.equivalence import (
     Requirement,
     TCloseness,
 )
+from anonkit.k_anonymity.search.greedy_selection import suppressed_rows
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder, automatic_ladder, full_detail, tree_ladder, width_ladder
 from anonkit.k_anonymity.search.importance import LabelledRows, PermutationImportance
 from anonkit.k_anonymity.search.out_of_bag import ForestSize
-from anonkit.k_anonymity.search.suppression import suppressed_rows
 from anonkit.k_anonymity.search.top_down_specialization import DropReason, Specialization, specialize
 from tests.conftest import USUAL_EIGHT
 from tests.k_anonymity.search.coded_tables import coded, holds, requirements, tables
@@ -295,7 +295,7 @@ def test_utility_on_adult_under_the_held_out_protocol(adult: Any, names: Any, fl
     from sklearn.metrics import roc_auc_score
 
     from anonkit.engines.local.local_engine import LocalEngine
-    from anonkit.k_anonymity.found_detail import pool_rare
+    from anonkit.k_anonymity.narrowed_boxes import pool_rare
     from anonkit.policy.declaration import Policy
 
     engine = LocalEngine()

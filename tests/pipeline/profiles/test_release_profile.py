@@ -12,7 +12,7 @@ import pytest
 
 import anonkit
 from anonkit.errors import ParameterError
-from anonkit.pipeline.profiles.profile import EvidenceState, Profile
+from anonkit.pipeline.profiles.promised_protection import EvidenceState, Profile
 from anonkit.pipeline.profiles.release_profile import PROFILES, release_profile
 
 ROWS = 240

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.set_response import SetResponse
-from anonkit.randomized_response.answer_sets import flattest_set
+from anonkit.randomized_response.number_response import flattest_set
 
 KEEPS = st.floats(0.01, 1.0)
 SIZES = st.integers(2, 12)

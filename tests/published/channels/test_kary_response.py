@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from anonkit.errors import ParameterError, ReleaseFormatError
 from anonkit.mechanisms.code_randomizers import randomizer_of
 from anonkit.published.channels.kary_response import RandomizedResponse
-from anonkit.published.channels.response_matrix import ResponseMatrix
+from anonkit.published.channels.response_channel import ResponseMatrix
 from tests.published.channels.channel_strategies import SIZES, kary_channels
 
 KEY = bytes(range(32))

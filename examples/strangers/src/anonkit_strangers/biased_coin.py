@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from anonkit.parameters import check_integer, check_number, parameter
 from anonkit.policy.declaration import TargetUse
 from anonkit.policy.public_domains import NumericAttribute, PublicDomains
-from anonkit.published.channels.response_matrix import ResponseMatrix
+from anonkit.published.channels.response_channel import ResponseMatrix
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.randomized_response.randomized_method import RandomizedMethod
 

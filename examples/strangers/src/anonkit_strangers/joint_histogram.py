@@ -10,8 +10,7 @@ from typing import ClassVar
 from anonkit.dp_trees.stated.stated_method import StatedMethod
 from anonkit.parameters import check_integer, check_number, parameter
 from anonkit.policy.declaration import Policy, TargetUse
-from anonkit.published.statements.noise_statement import CellRows, Statement
-from anonkit.published.statements.queries import Count
+from anonkit.published.statements.noise_statement import CellRows, Count, Statement
 
 
 @dataclass(frozen=True, kw_only=True)

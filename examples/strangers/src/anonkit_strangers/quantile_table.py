@@ -13,8 +13,7 @@ from anonkit.dp_trees.stated.stated_method import StatedMethod
 from anonkit.errors import ParameterError
 from anonkit.parameters import check_integer, parameter
 from anonkit.policy.declaration import Policy, TargetUse
-from anonkit.published.statements.noise_statement import Statement, ValueLines
-from anonkit.published.statements.queries import Count, ModeScore, Query, RankScore
+from anonkit.published.statements.noise_statement import Count, ModeScore, Query, RankScore, Statement, ValueLines
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,209 @@
+"""Releases of drawn rows: delta by a second hand, and what is forged in their files is refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from math import comb
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from checks.drawn_tables import EASY, POLICY, UNTARGETED, people
+from checks.forgeries import Edit, Files, forged, verdict
+
+import anonkit
+from anonkit.checks import draw_loss
+from anonkit.checks.draw_loss import delta_of_draw
+from anonkit.mechanisms.sampling_threshold import class_size, delta_of, most_sampled
+from anonkit.promises.approximate_dp import AnonymousDP
+
+ONE, WORDS = 1 << 52, 1 << 32
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    """A release with a target."""
+    out = tmp_path_factory.mktemp("drawn") / "out.parquet"
+    anonkit.release(people(), policy=POLICY, output=out, **EASY)
+    return Files.read(out)
+
+
+@pytest.mark.parametrize(("beta", "k", "epsilon"), [(0.25, 3, 1.0), (0.5, 2, 0.75), (0.125, 4, 0.25), (0.25, 6, 2.0)])
+def test_delta_is_that_of_the_worst_class_by_enumeration(beta: float, k: int, epsilon: float) -> None:
+    """The outcomes of classes up to 60 rows, each by its exact probability."""
+    exact, factor = Fraction(beta), Fraction(math.exp(epsilon))
+
+    def law(size: int, drawn: int) -> Fraction:
+        return comb(size, drawn) * exact**drawn * (1 - exact) ** (size - drawn) if drawn <= size else Fraction(0)
+
+    worst = max(
+        sum(max(law(size, drawn) - factor * law(size - 1, drawn), Fraction(0)) for drawn in range(k, size + 1))
+        for size in range(k, 61)
+    )
+    assert float(delta_of_draw(int(beta * WORDS), k, int(epsilon * ONE))) == pytest.approx(float(worst), rel=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.02, 0.4, 3.0, 15.0])
+@pytest.mark.parametrize("part", [1, 4, 7])
+def test_what_chose_k_never_says_less(epsilon: float, part: int) -> None:
+    """Two pieces of code that share nothing agree to seven digits, the one that promises above."""
+    units = int(epsilon * ONE)
+    sampled = most_sampled(units) * part // 8
+    k = class_size(sampled, units, 1e-7, 2)
+    stated, found = delta_of(sampled, k, units), float(delta_of_draw(sampled, k, units))
+    assert found <= stated <= found * (1 + 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("sampled", "k", "rate"), [(0, 5, ONE), (WORDS, 5, ONE), (1 << 30, 1, ONE), (1 << 31, 5, ONE // 4)]
+)
+def test_a_draw_that_no_epsilon_covers_is_none(sampled: int, k: int, rate: int) -> None:
+    """Nothing drawn, all drawn, single rows shown, or more drawn than epsilon allows."""
+    with pytest.raises(ValueError, match="no draw that epsilon covers"):
+        delta_of_draw(sampled, k, rate)
+
+
+def test_a_draw_that_nobody_could_add_up_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file cannot make its reader count for hours."""
+    monkeypatch.setattr(draw_loss, "_LARGEST", 50)
+    with pytest.raises(ValueError, match="no draw that could be checked"):
+        delta_of_draw(1 << 20, 40, ONE)
+
+
+@pytest.mark.untraced
+def test_the_release_itself_validates(release: Files, tmp_path: Path) -> None:
+    """With what it shows as it has to be: a group of the tree, and whether the score is high."""
+    assert verdict(release.write(tmp_path)) == (0, ())
+    shown = {entry["name"]: entry["action"] for entry in release.report["columns"] if entry["action"] != "dropped"}
+    assert shown == {"job": "generalized", "score": "generalized", "ill": "kept"}
+    assert set(release.table.column("score").to_pylist()) == {"< 40", ">= 40"}
+
+
+def test_a_release_without_a_target_validates_for_other_columns_too(tmp_path: Path) -> None:
+    """And for a k of the reader's own."""
+    out = tmp_path / "out.parquet"
+    made = anonkit.release(people(), policy=UNTARGETED, output=out, **EASY)
+    names = made.to_arrow().column_names
+    assert "ill" not in names
+    assert anonkit.validate(out).passed
+    assert anonkit.validate(out, quasi_identifiers=names[:1], k=5).passed
+    assert not anonkit.validate(out, k=100_000).passed
+
+
+def _claim(**parameters: Any) -> Edit:
+    """Let the promise, the budget and the method state other figures, with all sentences made anew."""
+
+    def edit(files: Files) -> None:
+        block = files.report["guarantee"]
+        block = {**block, "parameters": {**block["parameters"], **parameters}}
+        files.report["guarantee"] = AnonymousDP.from_dict(block).to_dict()
+        for name in {"epsilon", "delta"} & parameters.keys():
+            files.report["budget"][name] = parameters[name]
+        for name in {"epsilon", "delta", "k"} & parameters.keys():
+            files.report["method"]["parameters"][name] = parameters[name]
+            files.params["method_parameters"][name] = parameters[name]
+
+    return edit
+
+
+def _draw(**facts: Any) -> Edit:
+    return lambda files: files.params["draw"].update(facts)
+
+
+def _choice(**facts: Any) -> Edit:
+    return lambda files: files.params["choice"].update(facts)
+
+
+def _column(name: str) -> Callable[[Files], dict[str, Any]]:
+    return lambda files: next(one for one in files.params["recoding"]["columns"] if one["name"] == name)
+
+
+def _without_most_of_a_class(files: Files) -> None:
+    rows = files.table.to_pylist()
+    one = [at for at, row in enumerate(rows) if row == rows[0]]
+    files.table = pa.Table.from_pylist([row for at, row in enumerate(rows) if at not in one[3:]])
+    files.report["rows"]["out"] = files.table.num_rows
+
+
+def _relabelled(name: str, value: str) -> Edit:
+    def edit(files: Files) -> None:
+        at = files.table.column_names.index(name)
+        files.table = files.table.set_column(at, name, pa.array([value] * files.table.num_rows))
+
+    return edit
+
+
+FORGERIES: dict[str, tuple[Edit, str]] = {
+    "a smaller epsilon": (_claim(epsilon=1.0), "epsilon"),
+    "a smaller delta": (_claim(delta=1e-12), "delta"),
+    "a larger k": (_claim(k=400), "alike_rows"),
+    "a smaller k": (_claim(k=2), "draw"),
+    "people": (_claim(unit_column="who"), "draw"),
+    "several rows of a person": (_claim(rows_per_unit=2), "draw"),
+    "more rows drawn": (lambda files: _draw(sampled=files.params["draw"]["sampled"] * 3 // 2)(files), "delta"),
+    "a stated delta below what it is": (_draw(delta=0.0), "delta"),
+    "a draw that cost less": (_draw(rate=ONE), "draw"),
+    "coins of another size": (_draw(sampled_of=1 << 31), "draw"),
+    "a figure more": (_draw(rows=1280), "draw"),
+    "a choice that cost less": (_choice(rate=1), "draw"),
+    "a choice by another mechanism": (_choice(mechanism="discrete-laplace"), "draw"),
+    "a choice that was made twice": (_choice(times=2), "epsilon"),
+    "a score that moves less": (_choice(sensitivity=1), "draw"),
+    "a choice that says it was free": (_choice(epsilon=0.0), "draw"),
+    "a choice at a level": (_choice(level=1), "draw"),
+    "a choice that ends a path": (_choice(ends_path=True), "draw"),
+    "a choice of something else": (_choice(purpose="noise"), "draw"),
+    "a figure more of the choice": (_choice(rows=1280), "draw"),
+    "a budget that says less of the draw": (
+        lambda files: files.report["budget"]["per_attribute"][1].update(epsilon=0.01), "budget_lines"),
+    "a budget without the choice": (lambda files: files.report["budget"]["per_attribute"].pop(0), "budget_lines"),
+    "a budget of levels": (
+        lambda files: files.report["budget"]["per_level"].append({"level": 0, "epsilon": 0.1}), "budget_lines"),
+    "a budget of other names": (
+        lambda files: files.report["budget"]["per_attribute"][0].update(name="which rows are drawn"), "budget_lines"),
+    "a column that says it is shown in full": (lambda files: files.columns("job").update(detail="full"), "actions"),
+    "another unit of epsilon": (_choice(rate_unit="2**-60"), "draw"),
+    "rows that are gone": (_without_most_of_a_class, "alike_rows"),
+    "a target nobody declared": (_relabelled("ill", "perhaps"), "domain:ill"),
+    "a label nobody declared": (_relabelled("score", "[3, 4)"), "domain:score"),
+    "a cut beyond the bounds": (lambda files: _column("score")(files).update(cuts=["70"]), "cuts:score"),
+    "other values": (lambda files: _column("job")(files)["values"].reverse(), "values:job"),
+    "how many rows there were": (lambda files: files.report["rows"].update(drawn=640), "rows"),
+    "a column more in the recoding": (
+        lambda files: files.params["recoding"]["columns"].append({"name": "sex", "kind": "kept"}),
+        "columns",
+    ),
+    "a column less in the params": (lambda files: files.params["columns"].pop(0), "columns"),
+    "a column that was kept": (lambda files: files.columns("job").update(action="kept"), "actions"),
+    "fewer columns that may be known": (_claim(quasi_identifiers=["job"]), "columns"),
+    "other sizes of classes": (
+        lambda files: files.report["disclosure_risk"]["class_sizes"].pop(),
+        "class_sizes",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.untraced
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_forged_release_is_refused(name: str, release: Files, tmp_path: Path) -> None:
+    """All files and hashes rewritten: the check that is there for it fails."""
+    edit, check = FORGERIES[name]
+    code, failed = verdict(forged(release, edit, tmp_path))
+    assert code != 0
+    assert check in failed
+
+
+def test_nonsense_in_the_params_is_a_damaged_file(release: Files, tmp_path: Path) -> None:
+    """No crash, and no verdict."""
+    code, failed = verdict(forged(release, _draw(sampled="many"), tmp_path))
+    assert code != 0
+    assert failed
+
+
+def test_a_delta_of_decimals_has_as_many_digits_as_are_needed() -> None:
+    """Far below the smallest float nothing is lost."""
+    assert Decimal("1e-400") < delta_of_draw(1 << 24, 200, ONE) < Decimal("1e-390")

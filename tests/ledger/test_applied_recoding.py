@@ -1,0 +1,257 @@
+"""Layouts that people have: which earlier releases are known in each, and what is said where they are not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anonkit.ledger import NAME, Ledger
+from anonkit.ledger.applied_recoding import POINTER
+from anonkit.ledger.ledger_place import users_ledger
+
+QUICK = ("--method", "mondrian", "--k", "3", "--identifier", "name", "--sensitive", "illness", "--quiet")
+
+
+def month(folder: Path, rows: list[str]) -> Path:
+    """Write a table into the folder of a month."""
+    folder.mkdir(exist_ok=True)
+    (folder / "in.csv").write_text("".join(rows), encoding="utf-8")
+    return folder / "in.csv"
+
+
+@pytest.fixture
+def rows(table: Path) -> list[str]:
+    """The lines of the small table, its header first."""
+    return table.read_text(encoding="utf-8").splitlines(keepends=True)
+
+
+@pytest.fixture
+def january(cli: Any, tmp_path: Path, rows: list[str]) -> Path:
+    """The release of January, in a folder of its own."""
+    output = tmp_path / "2024-01" / "out.parquet"
+    assert cli("release", month(output.parent, rows), output, *QUICK).code == 0
+    return output
+
+
+def test_one_new_person_is_not_given_away_in_another_folder(
+    cli: Any, tmp_path: Path, rows: list[str], january: Path
+) -> None:
+    """A folder a month: February's table with one person more is known again, and the recoding is not applied to it."""
+    table = month(tmp_path / "2024-02", [*rows, "Somebody new,33,102,F,flu,low\n"])
+    output = tmp_path / "2024-02" / "out.parquet"
+    asked = ("apply", january, table, output, "--max-suppression", "1", "--quiet")
+    refused = cli(*asked)
+    assert refused.code == 1
+    assert "looks like dataset 'in'" in refused.err
+    refused = cli(*asked, "--dataset", "in")
+    assert refused.code == 1
+    assert "the table has changed since release 1" in refused.err
+    assert not output.exists()
+    assert not (tmp_path / "2024-02" / NAME).exists()
+
+
+def test_copied_params_are_known(cli: Any, tmp_path: Path, rows: list[str], january: Path) -> None:
+    """Mailed and renamed, they are still those of release 1."""
+    copy = tmp_path / "mail" / "recoding.params.json"
+    copy.parent.mkdir()
+    for suffix in ("params.json", "datapackage.json"):
+        shutil.copy(january.with_name(f"out.{suffix}"), copy.with_name(f"recoding.{suffix}"))
+    document = json.loads(copy.with_name("recoding.datapackage.json").read_text(encoding="utf-8"))
+    text = json.dumps(document).replace('"out.', '"recoding.')
+    copy.with_name("recoding.datapackage.json").write_text(text, encoding="utf-8")
+    others = [line.replace("Person", "Other").replace("flu", "cold") for line in rows]
+    table = month(tmp_path / "2024-02", others)
+    ran = cli("apply", copy, table, tmp_path / "2024-02" / "out.parquet", "--max-suppression", "1", "--dataset", "feb",
+              "--quiet")  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert [one.dataset for one in Ledger(users_ledger()).datasets()] == ["feb", "in"]
+
+
+def test_a_recoding_that_no_ledger_knows_is_not_applied(
+    cli: Any, tmp_path: Path, rows: list[str], january: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A laptop and a server: exit code 2, unless no record is kept or the release is adopted, which is booked."""
+    for name in (POINTER,):
+        january.with_name(name).unlink()
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "laptop"))
+    table = month(tmp_path / "2024-02", [line.replace("flu", "cold") for line in rows])
+    asked = ("apply", january, table, tmp_path / "2024-02" / "out.parquet", "--max-suppression", "1", "--quiet")
+    for more in ((), ("--ledger", tmp_path / "l.sqlite")):
+        refused = cli(*asked, *more)
+        assert refused.code == 2
+        assert "no ledger knows the release whose recoding is applied" in refused.err
+        assert "--adopt" in refused.err
+    assert cli(*asked, "--no-ledger", "--force").code == 0
+    ran = cli(*asked, "--adopt", "--dataset", "feb", "--force")
+    assert ran.code == 0, ran.err
+    shown = {one.dataset: [entry.remark for entry in one.entries] for one in Ledger(users_ledger()).datasets()}
+    assert shown == {"out": ["adopted"], "feb": [None]}
+    assert "adopted" in cli("ledger").out
+    # once it is known there is nothing to adopt
+    assert cli(*asked, "--adopt", "--dataset", "feb", "--force", "--accept-joint-k", "1").code == 0
+    assert len(Ledger(users_ledger()).standing("out").entries) == 1
+
+
+def test_the_ledger_beside_the_params_is_found(
+    cli: Any, tmp_path: Path, rows: list[str], january: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the pointer there, or because it is there."""
+    known = users_ledger()
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "another user"))
+    table = month(tmp_path / "2024-02", [line.replace("flu", "cold") for line in rows])
+    asked = (
+        "apply",
+        january,
+        table,
+        tmp_path / "2024-02" / "out.parquet",
+        "--max-suppression",
+        "1",
+        "--dataset",
+        "feb",
+    )
+    ran = cli(*asked, "--quiet")
+    assert ran.code == 0, ran.err
+    assert len(Ledger(known).datasets()) == 2
+    assert not users_ledger().may_be_there
+
+
+def test_a_container_whose_home_dies_is_noticed(
+    cli: Any, tmp_path: Path, rows: list[str], january: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pointer names a ledger that is not there: exit code 2, `--force` or not, until it is accepted; then it is
+    booked and reported.
+    """
+    table, output = january.with_name("in.csv"), january.with_name("b.parquet")
+    home = users_ledger().file
+    assert home is not None
+    shutil.rmtree(home.parent)
+    for more in ((), ("--force",), ("--dry-run",), ("--ledger", tmp_path / "new.sqlite")):
+        refused = cli("release", table, output, *QUICK, *more)
+        assert refused.code == 2
+        assert "which cannot be opened" in refused.err
+        assert "--new-ledger" in refused.err
+    assert not users_ledger().may_be_there
+    assert cli("release", table, output, *QUICK, "--new-ledger", "--no-ledger").code == 2
+    ran = cli("release", table, output, *QUICK, "--new-ledger")
+    assert ran.code == 0, ran.err
+    report = json.loads(output.with_name("b.report.json").read_text(encoding="utf-8"))
+    assert report["ledger"] == {"booked": True, "new_ledger": True}
+    assert "begins a new ledger" in output.with_name("b.report.html").read_text(encoding="utf-8")
+    assert f"new ledger, instead of {home}" in cli("ledger").out
+    # the pointer names the new one from now on
+    assert cli("release", table, january.with_name("c.parquet"), *QUICK).code == 0
+
+
+def test_two_users_on_one_server_notice_each_other(
+    cli: Any, tmp_path: Path, january: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a folder that both release into, the other's ledger is named."""
+    first = users_ledger()
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "eve"))
+    refused = cli("release", january.with_name("in.csv"), january.with_name("b.parquet"), *QUICK)
+    assert refused.code == 2
+    assert f"--ledger {first}" in refused.err
+    assert (
+        cli("release", january.with_name("in.csv"), january.with_name("b.parquet"), *QUICK, "--ledger", first).code == 0
+    )
+
+
+def test_one_file_that_is_replaced_each_month_is_held_against_the_last(
+    cli: Any, tmp_path: Path, rows: list[str], january: Path
+) -> None:
+    """`--force` replaces the file and not what was handed out."""
+    table = month(january.parent, [*rows, "Somebody new,33,102,F,flu,low\n"])
+    refused = cli("release", table, january, *QUICK, "--force")
+    assert refused.code == 1
+    assert "looks like dataset 'in'" in refused.err
+
+
+def test_a_pointer_holds_no_figure(january: Path) -> None:
+    """The random id of the ledger and its place."""
+    said = json.loads(january.with_name(POINTER).read_text(encoding="utf-8"))
+    assert said == {
+        "format": "anonkit-ledger-pointer/1",
+        "ledger": Ledger(users_ledger()).name,
+        "place": str(users_ledger()),
+    }
+    january.with_name(POINTER).write_text("no pointer", encoding="utf-8")
+
+
+@pytest.mark.parametrize("content", ["no pointer", "[]", "{}"])
+def test_a_pointer_that_cannot_be_read_names_an_unknown_ledger(cli: Any, january: Path, content: str) -> None:
+    """The contents of the pointer are not guessed."""
+    january.with_name(POINTER).write_text(content, encoding="utf-8")
+    refused = cli("release", january.with_name("in.csv"), january.with_name("b.parquet"), *QUICK)
+    assert refused.code == 2
+
+
+def test_a_simulated_table_has_a_ledger_of_its_own(cli: Any, tmp_path: Path) -> None:
+    """Of a recipe and of the demo: beside them, and not among those of real people."""
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(
+        'method = "mondrian"\noutput = "made/out.parquet"\n[simulate]\nrows = 200\nseed = 1\n[parameters]\nk = 5\n',
+        encoding="utf-8",
+    )
+    ran = cli("run", recipe, "--quiet")
+    assert ran.code == 0, ran.err
+    assert cli("demo", "--folder", tmp_path / "demo", "--rows", "200", "--quiet").code == 0
+    assert (tmp_path / "made" / NAME).exists()
+    assert (tmp_path / "demo" / NAME).exists()
+    assert not users_ledger().may_be_there
+    ran = cli("apply", tmp_path / "demo" / "release.parquet", tmp_path / "demo" / "customers.csv",
+              tmp_path / "demo" / "again.parquet", "--accept-joint-k", "1", "--quiet")  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert cli("demo", "--folder", tmp_path / "demo", "--rows", "300", "--quiet", "--force").code == 0
+
+
+def test_two_users_in_folders_of_their_own_know_each_other_by_a_shared_ledger_alone(
+    cli: Any, tmp_path: Path, rows: list[str], january: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither learns of the other: each has a ledger. With `ANONKIT_LEDGER` shared the second one is refused."""
+    known = users_ledger()
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "eve"))
+    table = month(tmp_path / "eve's", [*rows, "Somebody new,33,102,F,flu,low\n"])
+    asked = ("release", table, table.with_name("out.parquet"), *QUICK)
+    assert cli(*asked).code == 0
+    assert [one.dataset for one in Ledger(users_ledger()).datasets()] == ["in"]
+    assert len(Ledger(known).standing("in").entries) == 1
+    monkeypatch.setenv("ANONKIT_LEDGER", str(known))
+    elsewhere = month(tmp_path / "shared", [*rows, "Somebody new,33,102,F,flu,low\n"])
+    refused = cli("release", elsewhere, elsewhere.with_name("out.parquet"), *QUICK)
+    assert refused.code == 1
+    assert "looks like dataset 'in'" in refused.err
+
+
+def test_a_laptop_and_a_server_release_the_same_table_unnoticed_unless_they_share_a_ledger(
+    cli: Any, tmp_path: Path, rows: list[str], january: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second draw of the same people is made on the laptop; through one ledger they are known."""
+    server = users_ledger()
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "laptop"))
+    table = month(tmp_path / "on the laptop", rows)
+    asked = ("release", table, table.with_name("out.parquet"), *QUICK)
+    assert cli(*asked).code == 0
+    assert users_ledger() != server
+    both = (*asked, "--ledger", server, "--force")
+    refused = cli(*both[:1], month(tmp_path / "another", rows[:-1]), tmp_path / "another" / "out.parquet", *both[3:])
+    assert refused.code == 1
+    assert "looks like dataset 'in'" in refused.err
+
+
+def test_a_container_whose_ledger_is_on_a_volume_goes_on(
+    cli: Any, tmp_path: Path, rows: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on the page: the container's home dies, the volume stays, and February is checked against January."""
+    monkeypatch.setenv("ANONKIT_LEDGER", str(tmp_path / "volume" / "ledger.sqlite"))
+    (tmp_path / "volume").mkdir()
+    table = month(tmp_path / "releases", rows)
+    assert cli("release", table, table.with_name("january.parquet"), *QUICK).code == 0
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "a new home"))
+    table = month(tmp_path / "releases", [*rows, "Somebody new,33,102,F,flu,low\n"])
+    refused = cli("release", table, table.with_name("february.parquet"), *QUICK)
+    assert refused.code == 1
+    assert "looks like dataset 'in'" in refused.err
