@@ -45,7 +45,7 @@ def declaration_problem(path: Path) -> str | None:
 
 
 def table_problem(path: Path) -> str | None:
-    """Return the reason why a file must not be committed; None for the data of a release, and for a copy that it lists."""
+    """Return the reason against committing a file; None for the data of a release, and for a copy that it lists."""
     from anonkit.bundle.release_place import DATA, DESCRIPTOR, PARAMS, REPORT, Place
     from anonkit.bundle.stored_release import refuse_changed
 

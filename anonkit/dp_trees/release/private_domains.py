@@ -204,7 +204,7 @@ class DomainSearch:
 
 
 def _undecided(policy: Policy, searched: Policy, lines: Sequence[FindingLine]) -> str | None:
-    """Return the reason why nothing can be released, with the thresholds, which are public; None where something can."""
+    """Return why nothing can be released, with the thresholds, which are public; None where something can."""
     thresholds = [line.threshold for line in lines if line.threshold is not None]
     needed = f": by epsilon and delta, a value needs about {max(thresholds):,} rows" if thresholds else ""
     if policy.target is not None and searched.target is None:

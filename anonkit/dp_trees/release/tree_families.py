@@ -174,7 +174,7 @@ class StoppingTree(GrownTrees):
         )
 
     def no_guarantee(self) -> str | None:
-        """Return the reason why the published stopping rule, which reads exact counts, promises nothing; None under others."""
+        """Return why the published stopping rule, which reads exact counts, promises nothing; None under others."""
         if self.stop != "pure":
             return None
         return f"{_PURE} The paper claims epsilon = {self.epsilon:g}; stop=depth or stop=noisy has a guarantee."
