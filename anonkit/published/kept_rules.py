@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray
 from anonkit.domains.number_bins import Categories, Grid
 from anonkit.domains.public_rules import PublicRules, met_together, possible_row
 from anonkit.errors import ParameterError
+from anonkit.published.released_cells import Words
 
 _LEAST = 1e-12
 """Chance of a class at least, so that what is left of them adds up to more than 0."""
@@ -26,14 +26,6 @@ _AT_ONCE = 1 << 24
 """Rows times classes that are looked at together."""
 _ROUNDS = 60
 """Times that rows which break a rule look for another one; half of them within their class."""
-
-
-class Words(Protocol):
-    """Random words, secret or not."""
-
-    def below(self, bounds: IntArray) -> IntArray:
-        """Return, for each bound, a uniform integer in [0, bound)."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
