@@ -235,11 +235,11 @@ def rule_checks(params: Mapping[str, Any], facts: PublicFacts, rule: RebuiltRule
         name="rule", passed=told == rebuilt, observed=_in_words(told, rebuilt), required=_in_words(rebuilt, told)
     )
     numbers = [attribute.domain for attribute in facts.attributes if attribute.domain.categories is None]
-    steps = {name for name, share in (("weights", own.weights), ("calibration", own.slope)) if share}
     seen = (
         all(domain.cells == fewest(own.cells, domain.multiples) for domain in numbers),
         integers(params["scores"]["regions"]) == _regions(params["trees"][0], own.region_depth),
-        {"weights", "calibration"} & params.keys() == steps,
+        ("weights" in params) == bool(own.weights),
+        ("calibration" in params) == bool(own.slope),
         sum(1 for table in params["histograms"][0] if table) == own.asked,
         rule.grid is None or is_followed(rule.grid, params["trees"][0], [one.name for one in facts.attributes]),
         is_of_format(params, facts, gaussian=rule.rho > 0),
