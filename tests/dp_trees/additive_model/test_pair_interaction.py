@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.dp_trees.additive_model.test_class_dependence import counter_of
 
 from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.budget_rules.forest_rule import choice_share, least_gain, rule_for
@@ -22,6 +21,7 @@ from anonkit.dp_trees.additive_model.pair_prequeries import PairQuestions
 from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, units_of
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
+from tests.dp_trees.additive_model.test_pair_prequeries import counter_of
 from tests.dp_trees.tables import attribute, schema_of
 from tests.mechanisms.test_private_selection import law_of_permute_and_flip
 
