@@ -51,7 +51,7 @@ def differing(left: Mapping[str, Any], right: Mapping[str, Any], *, figures: boo
 
 def none_of(name: str, number: int) -> Check:
     """Return the check that nothing was found."""
-    return Check(name=name, passed=number == 0, observed=number, required=0)
+    return Check(name=name, passed=number == 0, observed=int(number), required=0)  # True is no number in JSON
 
 
 def counted(value: object) -> int:

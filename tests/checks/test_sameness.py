@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anonkit.checks.sameness import counted, differing, named, repeated, same, same_figure
+from anonkit.checks.sameness import counted, differing, named, none_of, repeated, same, same_figure
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,10 @@ def test_counts_and_names_are_read_as_they_are() -> None:
     assert counted(0) == 0
     assert repeated(["a", "b", "a", "a"]) == 2
     assert list(named([{"name": "a", "x": 1}])) == [("a", {"name": "a", "x": 1})]
+
+
+@pytest.mark.parametrize("found", [False, True, 0, 2])
+def test_a_figure_of_a_check_is_a_number_in_json(found: int) -> None:
+    """A truth value would be `false` in the report, which its schema refuses."""
+    assert type(none_of("values", found).observed) is int
+    assert none_of("values", found).passed is (found == 0)

@@ -100,10 +100,10 @@ def blind(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         refuse(self.read_from)
         return batches(self, *args, **more)
 
-    def scanned(connection: Any, table: Any) -> str:
+    def scanned(connection: Any, table: Any, database: Any) -> str:
         for path in table if isinstance(table, list | tuple) else [table]:
             refuse(path)
-        return scan(connection, table)
+        return scan(connection, table, database)
 
     def hashed(file: Any, *args: Any) -> Any:
         refuse(file.name)
