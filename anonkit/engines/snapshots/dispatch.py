@@ -81,7 +81,7 @@ OF_FORMAT: Mapping[str, str] = {
 """Module of each format of a file that the readers do not open in place."""
 _OWN_ENCODING = ("excel", "arrow", "parquet", *LAKES)
 _MAGIC = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
-_STANDARD_INPUT = "standard_input"
+_STANDARD_INPUT = "private_copies"
 _MANY_FILES = "many_files"
 
 
