@@ -26,33 +26,51 @@ _MOST_OPEN = 64
 """Files that are open at once, at most: systems allow a process 256 at least."""
 
 
+FileState = tuple[Path, int, int, int]
+"""A file in one state: its path, inode, size and time of change."""
+
+
 @dataclass(frozen=True)
 class _Known:
     """Files of a block of `opened_once`."""
 
-    opened: dict[Path, pa.OSFile] = field(default_factory=dict)
+    opened: dict[FileState, pa.OSFile] = field(default_factory=dict)
     """Files of data, for their hashes, footers and rows."""
-    tables: dict[Path, pq.ParquetFile] = field(default_factory=dict)
-    digests: dict[Path, str] = field(default_factory=dict)
+    tables: dict[FileState, pq.ParquetFile] = field(default_factory=dict)
+    digests: dict[FileState, str] = field(default_factory=dict)
+    states: dict[Path, FileState] = field(default_factory=dict)
+    """The last state of each file."""
+
+    def state(self, path: Path) -> FileState:
+        """Return the state of a file; the last one of a file that is gone."""
+        try:
+            found = path.stat()
+        except OSError:
+            if path not in self.states:
+                raise
+        else:
+            self.states[path] = (path, found.st_ino, found.st_size, found.st_mtime_ns)
+        return self.states[path]
 
     def file(self, path: Path) -> pa.OSFile | None:
         """Return an open file of data; None of another file, and where too many are open."""
         import pyarrow as pa
 
-        if path not in self.opened:
+        state = self.state(path)
+        if state not in self.opened:
             if path.suffix != SUFFIX or len(self.opened) == _MOST_OPEN:
                 return None
-            self.opened[path] = pa.OSFile(str(path))
-        return self.opened[path]
+            self.opened[state] = pa.OSFile(str(path))
+        return self.opened[state]
 
     def table(self, path: Path) -> pq.ParquetFile | None:
         """Return an open file as a table; None where too many are open."""
         import pyarrow.parquet as pq
 
-        file = self.file(path)
-        if file is not None and path not in self.tables:
-            self.tables[path] = pq.ParquetFile(file)
-        return self.tables.get(path)
+        file, state = self.file(path), self.state(path)
+        if file is not None and state not in self.tables:
+            self.tables[state] = pq.ParquetFile(file)
+        return self.tables.get(state)
 
 
 _KNOWN: ContextVar[_Known | None] = ContextVar("_KNOWN", default=None)
@@ -61,7 +79,7 @@ _KNOWN: ContextVar[_Known | None] = ContextVar("_KNOWN", default=None)
 
 @contextmanager
 def opened_once() -> Iterator[None]:
-    """Open each file once for its hash, footer and rows within this block, which changes no file.
+    """Open each file once for its hash, footer and rows within this block; one that was replaced is opened again.
 
     The first 64 files stay open. Footers and rows of others are read anew each time.
     """
@@ -76,6 +94,14 @@ def opened_once() -> Iterator[None]:
         _KNOWN.reset(before)
         for file in known.opened.values():
             file.close()
+
+
+def state_of(path: Path) -> FileState:
+    """Return the state of a file; within a block of `opened_once` the last one of a file that is gone.
+
+    Whoever reads a release may have to finish an interrupted run first, which replaces files.
+    """
+    return (_KNOWN.get() or _Known()).state(path)
 
 
 @contextmanager
@@ -240,9 +266,10 @@ def file_digest(path: Path) -> str:
     known = _KNOWN.get()
     if known is None:
         return _digest_of(path, None)
-    if path not in known.digests:
-        known.digests[path] = _digest_of(path, known.file(path))
-    return known.digests[path]
+    state = known.state(path)
+    if state not in known.digests:
+        known.digests[state] = _digest_of(path, known.file(path))
+    return known.digests[state]
 
 
 def _digest_of(path: Path, opened: pa.OSFile | None) -> str:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
-from anonkit.bundle.data_files import SUFFIX, count_rows, opened_once, parts_of, read_schema
+from anonkit.bundle.data_files import SUFFIX, FileState, count_rows, opened_once, parts_of, read_schema, state_of
 from anonkit.bundle.header_lines import refuse_record
 from anonkit.bundle.part_workers import PartWorkers, runs_of, workers_for
 from anonkit.bundle.private_files import PrivateFolder
@@ -452,13 +452,14 @@ def copied_once() -> Iterator[None]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Copies:
-    """Tables in DuckDB, by the path of the file whose rows they have."""
+    """Tables in DuckDB, by the state of the file whose rows they have."""
 
-    tables: dict[Path, tuple[_Database, str]] = field(default_factory=dict)
+    tables: dict[FileState, tuple[_Database, str]] = field(default_factory=dict)
 
     def copy_of(self, path: Path, database: _Database) -> str | None:
         """Return the name of the copy of a file in a database; None where it has to be read anew."""
-        of, name = self.tables.get(path, (None, ""))
+        state = state_of(path)
+        of, name = self.tables.get(state, (None, ""))
         if of is database:
             return name
         if database.key[1] is not None or not _is_worth_a_copy(path):
@@ -467,7 +468,7 @@ class _Copies:
         with closing(database.cursor()) as connection:
             connection.execute(_SILENT)
             connection.execute(f"CREATE TABLE {name} AS SELECT * FROM {scan_of(connection, path)}")
-        self.tables[path] = (database, name)
+        self.tables[state] = (database, name)
         return name
 
     def forget(self) -> None:
