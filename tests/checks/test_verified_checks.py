@@ -25,4 +25,5 @@ def test_a_check_that_is_taken_out_of_the_report_is_missed(
             del files.report["verification"]["checks"][at]
 
         missed = "whose_rows" if name.startswith("k_anonymity_candidate:") else "verification"
-        assert verdict(forged(true, without, tmp_path)) == (1, (missed,)), name
+        code, failed = verdict(forged(true, without, tmp_path))
+        assert (code, set(failed) - {"documents"}) == (1, {missed}), name  # a schema may demand the check, too

@@ -266,7 +266,7 @@ LOCAL: dict[str, Mutant] = {
         refused_by="release", check="answers_as_promised", run="ppnb",
     ),
     "a wider domain stated than was used": Mutant(
-        where="domains.attribute_domains:Grid.to_params", old="self.upper]", new="self.upper + self.width]",
+        where="domains.number_bins:Grid.to_params", old="self.upper]", new="self.upper + self.width]",
         refused_by="release", check="domain:", run="errph",
     ),
     # noise
@@ -332,7 +332,7 @@ LOCAL: dict[str, Mutant] = {
         refused_by="validate", check="response_rates:", run="sets",
     ),
     "an alias table off by one": Mutant(
-        where="mechanisms.alias_table:AliasTable._draw", old="words >= self.limits", new="words > self.limits",
+        where="mechanisms.code_randomizers:AliasTable._draw", old="words >= self.limits", new="words > self.limits",
         refused_by=_WORDS, arguments=("skewed",),
     ),
     "one key stream for all attributes": Mutant(
@@ -424,7 +424,7 @@ COUNTING: dict[str, Mutant] = {
         refused_by="release", check="l_diversity", run="l",
     ),
     "missing counted as a sensitive value": Mutant(
-        where="k_anonymity.value_requirements:diversity_requirements",
+        where="k_anonymity.violating_classes:diversity_requirements",
         old="None if rule.missing_is_value else column.missing", new="None",
         refused_by="release", check="l_diversity", run="l with missing",
     ),
@@ -463,7 +463,7 @@ COUNTING: dict[str, Mutant] = {
         refused_by="validate", check="sensitive_columns", run="cap",
     ),
     "marks for a missing cell counted as values": Mutant(
-        where="domains.folded_values:folded_column", old="None if text is None or text in no_values else text",
+        where="domains.coded_columns:folded_column", old="None if text is None or text in no_values else text",
         new="text",
         refused_by="release", check=_COUNTED, run="l with marks",
     ),
@@ -496,7 +496,7 @@ COUNTING: dict[str, Mutant] = {
         refused_by="tests/privacy/test_mutants.py::check_recoding",
     ),
     "a cut in the interval below": Mutant(
-        where="published.recoding.cutting:parts_of", old='(inside, whole, side="right")',
+        where="published.recoding.axes:parts_of", old='(inside, whole, side="right")',
         new='(inside, whole, side="left")',
         refused_by="tests/published/recoding/test_recodings.py::test_a_cut_belongs_to_the_interval_above_it",
     ),
@@ -542,7 +542,7 @@ GROUPED: dict[str, Mutant] = {
         refused_by="tests/k_anonymity/test_numbers_in_groups.py::test_every_small_table",
     ),
     "a centroid is left out": Mutant(
-        where="pipeline.released_centroids:shown_centroids",
+        where="pipeline.stored_dossier:shown_centroids",
         old="kept = [at for at, line in enumerate(lines) if line in shown]",
         new="kept = [at for at, line in enumerate(lines) if line in shown][1:]",
         refused_by="validate", check="centroids", run="mdav",

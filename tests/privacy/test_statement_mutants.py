@@ -49,13 +49,13 @@ MUTANTS: dict[str, Mutant] = {
         where="mechanisms.statement_loss:budget_lines", old=", _ONE)", new=", 2 * _ONE)",
         refused_by="validate", check="budget_lines", run=LINES),
     "no noise": Mutant(
-        where="mechanisms.statement_noise:_drawn", old="noisy_counts(answer, draw.rate, words)", new="answer",
+        where="mechanisms.statement_loss:_drawn", old="noisy_counts(answer, draw.rate, words)", new="answer",
         refused_by="release", check="noise_is_stated", run=LINES),
     "a tenth of the noise": Mutant(
-        where="mechanisms.statement_noise:_drawn", old="draw.rate, words).tolist", new="10 * draw.rate, words).tolist",
+        where="mechanisms.statement_loss:_drawn", old="draw.rate, words).tolist", new="10 * draw.rate, words).tolist",
         refused_by="release", check="noise_is_stated", run=LINES),
     "tables of other rows": Mutant(
-        where="mechanisms.statement_noise:_drawn", old="noisy_counts(answer",
+        where="mechanisms.statement_loss:_drawn", old="noisy_counts(answer",
         new="noisy_counts(1000 * answer if draw.name == 'rows by sex' else answer",
         refused_by="release", check="counts_agree", run=LINES),
     "rows that the noisy table does not have": Mutant(
@@ -65,21 +65,21 @@ MUTANTS: dict[str, Mutant] = {
         where="published.statements.value_lines:_line", old="value=float(number)", new="value=float(number + 1)",
         refused_by="release", check="rows_from_values", run=LINES),
     "half the width of the noise": Mutant(
-        where="published.statements.draw_widths:width_of", old="deviation=unit *", new="deviation=0.5 * unit *",
+        where="published.statements.value_lines:width_of", old="deviation=unit *", new="deviation=0.5 * unit *",
         refused_by="validate", check="draws", run=LINES),
     "another query in words": Mutant(
-        where="published.statements.draw_widths:words_of", old='f"rows{_by(by)}"', new='"rows"',
+        where="published.statements.value_lines:words_of", old='f"rows{_by(by)}"', new='"rows"',
         refused_by="validate", check="draws", run=LINES),
     "draws that read all rows, whatever they are restricted to": Mutant(
-        where="dp_trees.stated.row_answers:Tallies._tally", old="== each.code", new=">= 0",
+        where="dp_trees.stated.stated_method:Tallies._tally", old="== each.code", new=">= 0",
         refused_by=f"{ACCOUNT}::test_no_unit_loses_more_than_both_accounts_say",
         arguments=("parallel", 1, ADD_OR_REMOVE)),
     "sums of twice the half cells": Mutant(
-        where="dp_trees.stated.row_answers:Tallies._half_cells", old="2 * codes - last", new="4 * codes - 2 * last",
+        where="dp_trees.stated.stated_method:Tallies._half_cells", old="2 * codes - last", new="4 * codes - 2 * last",
         refused_by=f"{ACCOUNT}::test_no_row_changes_more_than_both_tables_say",
         arguments=(drawing(Sum(of="age")).query,)),
     "scores of twice the rank": Mutant(
-        where="mechanisms.statement_noise:scores_of", old="query.denominator * below",
+        where="mechanisms.statement_loss:scores_of", old="query.denominator * below",
         new="2 * query.denominator * below",
         refused_by=f"{ACCOUNT}::test_scores_of_a_quantile_move_apart_by_twice_the_larger_part_of_its_share",
         arguments=((2, 3),)),

@@ -288,7 +288,7 @@ def test_copies_of_a_bootstrap_lose_the_path_of_a_tree_each(copies: int, monkeyp
 MUTANTS: dict[str, tuple[str, Mutant]] = {
     "a leaf is counted at twice its rate": (
         "edprf",
-        Mutant(where="dp_trees.leaves:NoisyClassCounts.fill", old="[0].rate", new="[0].rate * 2", refused_by="loss"),
+        Mutant(where="dp_trees.plan:NoisyClassCounts.fill", old="[0].rate", new="[0].rate * 2", refused_by="loss"),
     ),
     "splits are chosen at eight times the rate": (
         "edprf",
