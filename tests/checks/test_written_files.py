@@ -23,7 +23,7 @@ from anonkit.checks.approximate_account import approximate_report_checks
 from anonkit.checks.central import central_report_checks
 from anonkit.checks.described import _type_of
 from anonkit.checks.local_table import local_file_checks
-from anonkit.checks.written_files import key_checks, manifest_of, read_descriptor
+from anonkit.checks.written_files import Order, key_checks, manifest_of, read_descriptor
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import GuaranteeError, ReleaseFormatError
 
@@ -177,3 +177,23 @@ def test_a_release_in_a_store_is_validated_as_it_is_fetched(monkeypatch: pytest.
     bucket.objects[key] = bucket.objects[key][:-1] + b"?"
     with pytest.raises(GuaranteeError, match="changed after the release"):
         anonkit.validate("s3://bucket/out.parquet")
+
+
+def test_half_of_a_character_is_refused() -> None:
+    """No writer of UTF-8 can have written it: one fault, and no crash of the schema's reader."""
+    (check,) = key_checks({"format": "\ud800"}, {})
+    assert not check.passed
+
+
+@pytest.mark.parametrize("instance", ["1, 2", None, [2, "1"], [1, 2, 2]])
+def test_an_order_is_one_of_numbers(instance: object) -> None:
+    """All else is refused by its type, in the same schema."""
+    Order({}, "ascending", []).validate(instance)
+
+
+def test_numbers_in_another_order_are_refused() -> None:
+    """A step back, and where the order is strict two equal ones."""
+    with pytest.raises(ValueError, match="another order"):
+        Order({}, "ascending", []).validate([2, 1])
+    with pytest.raises(ValueError, match="another order"):
+        Order({}, "strictly ascending", []).validate([1, 2, 2])
