@@ -181,7 +181,7 @@ def test_a_release_in_a_store_is_validated_as_it_is_fetched(monkeypatch: pytest.
 
 def test_half_of_a_character_is_refused() -> None:
     """No writer of UTF-8 can have written it: one fault, and no crash of the schema's reader."""
-    (check,) = key_checks({"format": "\ud800"}, {})
+    (check,) = key_checks({"method": "rr", "format": "\ud800"}, {})
     assert not check.passed
 
 
