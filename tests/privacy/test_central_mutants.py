@@ -29,10 +29,10 @@ from anonkit.dp_trees.split_selection import ENTROPY, GINI, MAX_CLASS
 from anonkit.errors import GuaranteeError, InternalError, ReleaseFormatError
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
-from tests.dp_trees import test_scores as scores
-from tests.dp_trees.additive_model import test_class_dependence as dependence
+from tests.dp_trees import test_split_selection as scores
 from tests.dp_trees.additive_model import test_histogram_noise as histograms
 from tests.dp_trees.additive_model import test_pair_interaction as interaction
+from tests.dp_trees.additive_model import test_pair_prequeries as dependence
 from tests.dp_trees.additive_model import test_target_bins as bins
 from tests.dp_trees.marginals import test_triple_choice as triples
 from tests.mechanisms import test_discrete_laplace as laplace

@@ -138,7 +138,7 @@ class _Private:
 
 
 def _local(**more: Any) -> Report:
-    expenses = [{"name": "age", "epsilon": 0.5}, {"name": "job", "epsilon": 1.0986122886681098, "mechanism": "k-ary"}]
+    expenses = [{"name": "age", "epsilon": 0.5}, {"name": "job", "epsilon": 1.0986122886681098}]
     budget = {"epsilon": 1.6, "delta": 0.0, "per_attribute": expenses}
     columns = [{"name": "age", "role": "quasi_identifier", "action": "randomized", "epsilon": 0.5}]
     given = {"columns": columns, "details": {"budget": budget}, "domains_declared_by": "J. Doe, Data Protection"}
@@ -146,8 +146,8 @@ def _local(**more: Any) -> Report:
 
 
 def _central() -> Report:
-    levels = [{"level": at, "purpose": "split", "epsilon": 0.2} for at in range(5)]
-    details = {"budget": {"epsilon": 1.0, "delta": 1e-6, "per_level": levels, "composition": "sequential over levels"}}
+    levels = [{"level": at, "part": "split", "epsilon": 0.2} for at in range(5)]
+    details = {"budget": {"epsilon": 1.0, "delta": 1e-6, "per_level": levels}}
     columns = [{"name": "age", "role": "quasi_identifier", "action": "synthesized", "reason": "drawn from the forest"}]
     promise = _Private("central-dp", {"epsilon": 1.0, "delta": 1e-6})
     return _report(promise, columns=columns, details=details, rows={"in": None, "suppressed": None, "out": 990})
