@@ -24,7 +24,8 @@ def hook(repository: Path) -> re.Pattern[str]:
 
 def test_recipes_and_policies_are_read(repository: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Every recipe of the repository passes; a broken one is named with its rule."""
-    recipes = sorted(map(str, (repository / "recipes").rglob("*.toml")))
+    written = (repository / "recipes").rglob("*.toml")
+    recipes = sorted(str(path) for path in written if path.parent.name != "harness")  # its list of tables is no recipe
     assert {"004-ppnb.toml", "adult.toml", "bank-rfka.toml"} <= {Path(one).name for one in recipes}
     assert main(["declarations", *recipes]) == 0
     broken = tmp_path / "policy.toml"

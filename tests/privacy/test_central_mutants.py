@@ -170,8 +170,8 @@ REFUSED: dict[str, Mutant] = {
         where="anonkit.dp_trees.release.declared_schema:CentralMethod._claim",
         old="self._row_units * self", new="self._row_units // 2 * self", method="dp-forest"),
     "a line states half of its rate": Mutant(
-        where="anonkit.mechanisms.accounting:AccountedDraw.to_params",
-        old='"rate": self.rate', new='"rate": self.rate // 2',
+        where="anonkit.mechanisms.accounting:Accounting.to_params",
+        old="draw.to_params() for", new="{**draw.to_params(), 'rate': draw.rate // 2} for",
         method="dp-nb"),
     "one draw is left out of the account": Mutant(
         where="anonkit.mechanisms.accounting:Accounting.to_params", old="for draw in self.draws]",
@@ -297,7 +297,7 @@ REFUSED: dict[str, Mutant] = {
         parameters={"adjacency": "replace"}),
     "a step of the weights is free": Mutant(
         where=RULE + "accounting", old="learned = () if step is None else step.step.draws",
-        new="learned = ()", method="dp-forest", parameters={"epsilon": 20.0}),
+        new="learned = ()", method="dp-forest", parameters={"epsilon": 40.0}),
     "a calibration is free": Mutant(
         where=RULE + "accounting", old="learned if calibration is None else (*learned, calibration.step.draw)",
         new="learned", method="dp-forest", parameters=CALIBRATED, policy=OF_MANY),
@@ -662,7 +662,8 @@ NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
                old="1 if weights is None else weights, 0",
                new="1, 0"), selection.test_weighted_candidates_are_drawn_by_weight_and_score),
     "an entropy is steeper beyond its rows": (
-        Mutant(where="anonkit.dp_trees.split_selection:_entropy", old="slope = math.ceil(_steepest(max_rows) * _STEPS)",
+        Mutant(where="anonkit.dp_trees.split_selection:_entropy",
+               old="slope = math.ceil(_steepest(max_rows) * _SCORE_STEPS)",
                new="slope = math.ceil(_steepest(max_rows * 9) * _STEPS)"), sensitivities),
     "an entropy is not capped": (
         Mutant(where="anonkit.dp_trees.split_selection:_entropy", old="slope * beyond", new="8 * slope * beyond"),
