@@ -429,7 +429,6 @@ def test_budget_tables_name_levels_and_attributes() -> None:
     local = _page(_local()).text
     assert "Budget by attribute" in local
     assert "1.09862" in local
-    assert "k-ary" in local
 
 
 def test_blocks_the_page_does_not_know_are_shown() -> None:
