@@ -9,6 +9,7 @@ does every test that replaces a part of the package.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import os
 import pickle
 import shutil
@@ -45,6 +46,13 @@ def may_remember(item: pytest.Item, tests: Path) -> bool:
     return folder in FOLDERS and "monkeypatch" not in getattr(item, "fixturenames", ())
 
 
+_LEARNING = (
+    *("k_anonymity.search.importance", "k_anonymity.search.soft_labels"),
+    *("utility.class_utility", "utility.number_utility"),
+)
+"""Modules that learn forests, each of which has the function by its own name."""
+
+
 class RememberedForests:
     """The results of learning in this run of the tests, by any of its processes."""
 
@@ -56,6 +64,8 @@ class RememberedForests:
     def install(self) -> None:
         """Replace the learning function: modules that learn are imported later."""
         learning_process.learned = self.learned
+        for module in _LEARNING:  # now: a module that a test without the memory imports first would never have it
+            importlib.import_module(f"anonkit.{module}")
 
     def learned(self, work: Callable[..., Any], *args: Any, **named: Any) -> Any:
         """Return the result of work, from memory if the same work was done before."""
