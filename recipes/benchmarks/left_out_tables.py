@@ -208,8 +208,8 @@ class Remembered:
         return _pair_counts(self.table, self.cells, sums.size, sums)
 
     def ask(self, question: Question) -> np.ndarray:
-        """Pairs are counted, nodes are not."""
-        raise NotImplementedError
+        """Refuse: pairs of columns are counted, nodes of a tree are not."""
+        raise TypeError("this counter counts pairs of columns, and no nodes of a tree")
 
 
 _COUNTED: dict[tuple[str, int, int], np.ndarray] = {}
