@@ -21,6 +21,7 @@ from anonkit.ledger.applied_recoding import POINTER
 from anonkit.ledger.ledger_place import users_ledger
 from anonkit.pipeline.changed_defaults import ROWS
 from tests.ledger.claims import as_version_4
+from tests.methods.test_boxes_of_large_k import corners
 from tests.pipeline.test_changed_defaults import WITHOUT_RECIPE
 
 N = 240
@@ -394,6 +395,18 @@ def _key_alone(tried: Tried) -> None:
     assert "key" in refused.err
     assert tried.cli("ledger", "create", place).code == 0
     assert tried(ROWS_ALONE).code == 0
+
+
+@of("rfka shows boxes, each of its own size, with k of 40 or more")
+def _boxes_of_large_k(tried: Tried) -> None:
+    frame = corners()
+    tried.columns = {name: frame[name] for name in frame}
+    recodings = []
+    for more in ("", ", boxes = false"):
+        tried.head = f'utility = false\nmethod = "rfka"\nparameters = {{ k = 40, trees = 30{more} }}\n'
+        policy = '[policy]\nunit = "none"\n[policy.columns]\ny = { role = "target" }'
+        recodings.append(tried(policy).params["recoding"]["kind"])
+    assert recodings == ["local", "global"]
 
 
 def test_every_row_that_a_command_can_show_is_tried() -> None:

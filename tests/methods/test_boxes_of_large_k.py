@@ -17,7 +17,7 @@ from anonkit.policy.declaration import Policy
 QUICK: dict[str, Any] = {"method": "rfka", "trees": 30, "ledger": None, "utility": False, "unit": "none"}
 
 
-def _corners(n_rows: int = 1200) -> pd.DataFrame:
+def corners(n_rows: int = 1200) -> pd.DataFrame:
     """Return a target of one column where another is low, and of a third where it is high: no recoding follows it."""
     generator = np.random.default_rng(3)
     frame = pd.DataFrame(generator.integers(0, 100, size=(n_rows, 3)), columns=["a", "b", "c"])
@@ -42,7 +42,7 @@ def _recoding(frame: pd.DataFrame, **more: Any) -> str:
 
 def test_boxes_are_shown_where_they_keep_more_of_the_target() -> None:
     """One recoding a column must cut b and c wherever a is low; boxes follow the target."""
-    frame = _corners()
+    frame = corners()
     release = anonkit.release(frame, target="y", k=40, **QUICK)
 
     assert release.params["recoding"]["kind"] == "local"
@@ -64,12 +64,12 @@ def test_columns_are_recoded_one_by_one_where_boxes_explain_no_more() -> None:
 )
 def test_boxes_are_not_tried_otherwise(more: dict[str, Any]) -> None:
     """They are for large k and for the free search alone."""
-    assert _recoding(_corners(), **more) == "global"
+    assert _recoding(corners(), **more) == "global"
 
 
 def test_nothing_is_in_boxes_without_a_target() -> None:
     """Boxes are compared by the target that they keep, and there is none."""
-    frame = _corners().drop(columns="y")
+    frame = corners().drop(columns="y")
     release = anonkit.release(frame, no_target=True, k=40, **QUICK)
 
     assert release.params["recoding"]["kind"] == "global"
@@ -77,7 +77,7 @@ def test_nothing_is_in_boxes_without_a_target() -> None:
 
 def test_rounded_weights_are_shown_cell_by_cell() -> None:
     """Nobody can weigh with a range of weights."""
-    frame = _corners().assign(w=np.random.default_rng(5).choice([50, 100], 1200))
+    frame = corners().assign(w=np.random.default_rng(5).choice([50, 100], 1200))
     columns = {"y": {"role": "target"}, "w": {"role": "weight", "weights": "rounded", "step": 50}}
     release = anonkit.release(frame, policy=Policy.from_dict({"columns": columns}), k=40, **QUICK)
 
@@ -86,7 +86,7 @@ def test_rounded_weights_are_shown_cell_by_cell() -> None:
 
 def test_a_column_to_be_kept_is_shown() -> None:
     """Of boxes or columns, what shows the column is taken."""
-    frame = _corners().assign(kept=np.random.default_rng(6).choice(list("pq"), 1200))
+    frame = corners().assign(kept=np.random.default_rng(6).choice(list("pq"), 1200))
     release = anonkit.release(frame, target="y", keep=["kept"], k=40, **QUICK)
 
     assert release.to_pandas()["kept"].isin(["p", "q"]).any()
@@ -99,13 +99,13 @@ def test_columns_are_recoded_one_by_one_where_no_box_meets_the_model(monkeypatch
         raise GuaranteeError("the table as one class does not meet k", "ask for less")
 
     monkeypatch.setattr(rfka, "guided_boxes", refuse)
-    assert _recoding(_corners()) == "global"
+    assert _recoding(corners()) == "global"
 
 
 @pytest.mark.parametrize("target", ["classes", "number"])
 def test_the_next_batch_is_recoded_by_the_boxes(target: str, tmp_path: Any) -> None:
     """Rows of the release, recoded again, are those that the release shows; a number guides as classes do."""
-    frame = _corners()
+    frame = corners()
     if target == "number":
         frame = frame.assign(y=np.where(frame["y"] == "yes", 5.0, 1.0) + np.random.default_rng(7).random(1200))
     release = anonkit.release(frame, target="y", k=40, **QUICK)
