@@ -6,7 +6,7 @@ keys, in their order. `named` gives a field another key, and `left_out` leaves i
 key is no field, the class lists all keys:
 
 * `purpose=draw.purpose` writes an attribute of an attribute under the key `purpose`;
-* `weight?=noise` leaves the key out where the attribute is None, false or empty;
+* `weight?=noise` leaves the key out where the attribute is None or false;
 * `**grid` writes the keys of the attribute `grid` among the others.
 
 Reading takes the type of each field. A field that may be of several parts is read as the one whose attribute is in the
@@ -24,7 +24,7 @@ import dataclasses
 import functools
 import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping, Sized
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from fractions import Fraction
 from types import MappingProxyType, NoneType, UnionType
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from cattrs import Converter
 
 _Value = TypeVar("_Value")
-_KEY, _LEFT_OUT = "key", "left_out"
+_KEY, _LEFT_OUT, _KEPT = "key", "left_out", "kept_as"
 _DAMAGE = "a part of the params lacks a key or has one of the wrong kind"
 
 Loss = Annotated[float, "a privacy loss"]
@@ -51,6 +51,20 @@ def named(key: str) -> Mapping[str, Any]:
 def left_out(key: str | None = None) -> Mapping[str, Any]:
     """Return the metadata of a field that is left out where it has its default, else under this key or its own name."""
     return {_LEFT_OUT: True} if key is None else {_KEY: key, _LEFT_OUT: True}
+
+
+def kept_as(part: type[_Part], key: str | None = None, *, left_out: bool = False) -> Mapping[str, Any]:
+    """Return the metadata of a field that the document has as a part, by its `of` and `value`.
+
+    Parameters
+    ----------
+    part : type
+        Its class method `of` takes the value of the field, and its property `value` gives it back; None is kept as is.
+    key : str, optional
+    left_out : bool
+        Whether the key is left out where the field has its default.
+    """
+    return {_KEPT: part, _LEFT_OUT: left_out, **({} if key is None else {_KEY: key})}
 
 
 class _Part:
@@ -119,11 +133,13 @@ def _written(part: _Part) -> dict[str, Any]:
         value: Any = part
         for name in entry.path:
             value = None if value is None else getattr(value, name)
+        is_default = entry.default is not dataclasses.MISSING and value == entry.default
+        if entry.kept is not None and value is not None and not is_default:
+            value = entry.kept.of(value)
         if entry.spread:
             written |= {} if value is None else unstructure(value)
             continue
-        is_default = entry.default is not dataclasses.MISSING and value == entry.default
-        if not is_default and not (entry.if_any and _is_none(value)):
+        if not is_default and not (entry.if_any and (value is None or value is False)):
             written[entry.key] = unstructure(value)
     return written
 
@@ -138,6 +154,8 @@ class _Entry:
     """Left out where there is none."""
     default: Any
     """Value with which the key is left out; `MISSING`: none."""
+    kept: Any
+    """Part that stands for the value in the document; None: the value itself."""
     spread: bool
 
 
@@ -158,14 +176,11 @@ def _entries(kind: Any) -> tuple[_Entry, ...]:
                 path=tuple(attribute.split(".")),
                 if_any=(key or path).endswith("?"),
                 default=default,
+                kept=metadata.get(_KEPT),
                 spread=path.startswith("**"),
             )
         )
     return tuple(entries)
-
-
-def _is_none(value: Any) -> bool:
-    return value is None or value is False or (isinstance(value, Sized) and len(value) == 0)
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:
@@ -190,7 +205,7 @@ def _converter() -> Converter:
     converter.register_structure_hook_factory(lambda kind: _is(kind, _Part) and not _reads_itself(kind), _reader)
     converter.register_structure_hook_func(lambda kind: len(_members(kind)) > 1, _structured_member)
     converter.register_structure_hook_func(lambda kind: kind == Loss, _loss)
-    converter.register_structure_hook_factory(lambda kind: get_origin(kind) in (tuple, frozenset), _list_reader)
+    converter.register_structure_hook_factory(lambda kind: _is_list(get_origin(kind)), _list_reader)
     converter.register_structure_hook_func(
         lambda kind: getattr(kind, "__origin__", None) is np.ndarray,
         lambda raw, kind: np.array(raw, dtype=get_args(get_args(kind)[1])[0]),
@@ -205,6 +220,10 @@ def _converter() -> Converter:
 
 def _is(kind: Any, base: type) -> bool:
     return isinstance(kind, type) and issubclass(kind, base)
+
+
+def _is_list(origin: Any) -> bool:
+    return origin is tuple or origin is frozenset
 
 
 def _has(kind: Any, method: str) -> bool:
@@ -227,6 +246,8 @@ class _Argument:
     required: bool
     tag: _Entry | None
     """Entry that says of which kind the argument is."""
+    kept: bool
+    """True where the document has a part in place of the value."""
 
 
 def _reader(kind: Any) -> Callable[[Any, Any], Any]:
@@ -268,15 +289,17 @@ def _arguments(kind: Any) -> tuple[_Argument, ...]:
     arguments = []
     for name, required in found.items():
         own = by_path.get((name,)) if not kind._made_by or name not in by_key else by_key[name]
+        kept = None if own is None or kind._made_by else own.kept
         tagged = own.path[0] if own is not None else name
         tags = [entry for entry in entries if len(entry.path) > 1 and entry.path[0] == tagged]
         arguments.append(
             _Argument(
                 name=name,
-                kind=types[name],
+                kind=types[name] if kept is None else kept | None if _allows_none(types[name]) else kept,
                 key=name if own is None else None if own.spread else own.key,
                 required=required or (own is not None and own.spread),
                 tag=tags[0] if tags and len(_members(types[name])) > 1 else None,
+                kept=kept is not None,
             )
         )
     return tuple(arguments)
@@ -285,9 +308,14 @@ def _arguments(kind: Any) -> tuple[_Argument, ...]:
 def _argument(raw: Mapping[str, Any], argument: _Argument) -> Any:
     stored = raw if argument.key is None else raw[argument.key]
     kind, tag = argument.kind, argument.tag
-    if tag is not None and not (stored is None and NoneType in get_args(kind)):
+    if tag is not None and not (stored is None and _allows_none(kind)):
         kind = _member(kind, tag, raw.get(tag.key) if tag.if_any else raw[tag.key])
-    return _converter().structure(stored, kind)
+    found = _converter().structure(stored, kind)
+    return found.value if argument.kept and found is not None else found
+
+
+def _allows_none(kind: Any) -> bool:
+    return NoneType in get_args(kind)
 
 
 def _formats(kind: Any) -> tuple[str, ...]:
@@ -316,16 +344,17 @@ def _member(kind: Any, tag: _Entry, stated: Any) -> Any:
 
 
 def _structured_member(raw: Any, kind: Any) -> Any:
-    if raw is None and NoneType in get_args(kind):
+    if raw is None and _allows_none(kind):
         return None
-    members = _members(kind)
-    if all(isinstance(getattr(member, "kind", None), str) for member in members):
-        found = next((member for member in members if member.kind == raw["kind"]), None)
-    else:
-        found = next((member for member in members if _arguments(member)[0].key in raw), None)
-    if found is None:
-        raise LookupError
-    return _converter().structure(raw, found)
+    for member in _members(kind):
+        if isinstance(stated := getattr(member, "kind", None), str):
+            fits = stated == raw["kind"]
+        else:
+            first = _arguments(member)[0].key
+            fits = first is None or first in raw
+        if fits:
+            return _converter().structure(raw, member)
+    raise LookupError
 
 
 def _list_reader(kind: Any) -> Callable[[Any, Any], Any]:

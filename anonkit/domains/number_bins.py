@@ -81,7 +81,7 @@ class Categories(
 @dataclass(frozen=True, kw_only=True)
 class Grid(
     ParamsPart,
-    keys=("bounds", "cells", "step?=values.stated_step", "spikes?=values.own_cells", "bins", "has_missing"),
+    keys=("bounds", "cells", "step?=values.stated_step", "spikes?=own_cells", "bins", "has_missing"),
     made_by="within",
     damage="a grid must have bounds, cells and has_missing",
 ):
@@ -147,6 +147,11 @@ class Grid(
         lower, upper = float(bounds[0]), float(bounds[1])
         values = None if step is None else WholeValues.within(lower, upper, step, spikes)
         return cls(lower=lower, upper=upper, cells=cells, has_missing=has_missing, values=values, bins=bins)
+
+    @property
+    def own_cells(self) -> tuple[float, ...] | None:
+        """The values that are cells of their own, in the unit of the attribute; None where there are none."""
+        return self.values.own_cells if self.values is not None and self.bins else None
 
     @property
     def bounds(self) -> tuple[float, float]:
