@@ -13,7 +13,8 @@ Reading takes the type of each field. A field that may be of several parts is re
 document: `type=domain.type` says so for the field `domain`; without such an entry the `kind` of each part does, or its
 first key. A class
 whose keys are not what makes it names a constructor by `made_by`: its parameters are the keys, with their types.
-A document of another `format` than that of the class is refused, and damage with the words of `damage`.
+A document of another `format` than that of the class is refused, and damage with the words of `damage`. `called` reads
+the parameters of a function alone, for values that are made of a document and never written.
 
 cattrs reads and writes the values.
 """
@@ -120,6 +121,41 @@ def read(kind: type[_Value], raw: Any) -> _Value:
         return _converter().structure(raw, kind)
 
 
+def called(function: Callable[..., _Value], raw: Any, damage: str, *, closed: bool = True) -> _Value:
+    """Call a function with the values of a JSON object as its keywords, of the types that they declare.
+
+    Parameters
+    ----------
+    function : callable
+    raw : Any
+        The object.
+    damage : str
+        Message where a key is missing or of the wrong kind.
+    closed : bool
+        Whether a key that is no keyword is refused too.
+
+    Raises
+    ------
+    ReleaseFormatError
+        It is no such object.
+    """
+    arguments = _parameters(function)
+    with refusing_damage(damage):
+        if closed and not {each.name for each in arguments}.issuperset(raw):
+            raise LookupError
+        values = {each.name: _argument(raw, each) for each in arguments if each.required or each.key in raw}
+    return function(**values)
+
+
+@functools.cache
+def _parameters(function: Callable[..., Any]) -> tuple[_Argument, ...]:
+    types = get_type_hints(function, include_extras=True)
+    return tuple(
+        _Argument(name=name, kind=types[name], key=name, required=one.default is one.empty, tag=None, kept=False)
+        for name, one in inspect.signature(function).parameters.items()
+    )
+
+
 def plain(value: Any) -> Any:
     """Return a value as JSON: parts by their declaration, arrays and tuples as lists, fractions as floats."""
     return _converter().unstructure(value)
@@ -223,7 +259,7 @@ def _is(kind: Any, base: type) -> bool:
 
 
 def _is_list(origin: Any) -> bool:
-    return origin is tuple or origin is frozenset
+    return origin is tuple or origin is frozenset or origin is list
 
 
 def _has(kind: Any, method: str) -> bool:
@@ -358,8 +394,8 @@ def _structured_member(raw: Any, kind: Any) -> Any:
 
 
 def _list_reader(kind: Any) -> Callable[[Any, Any], Any]:
-    """Return the function that reads a list as a tuple or set: a text is none, nor are the keys of an object."""
-    several = get_origin(kind) is frozenset or get_args(kind)[-1] is Ellipsis
+    """Return the function that reads a list as a tuple, list or set: a text is none, nor are the keys of an object."""
+    several = get_origin(kind) is not tuple or get_args(kind)[-1] is Ellipsis
     kinds = get_args(kind)[:1] if several else get_args(kind)
 
     def structured(raw: Any, _: Any) -> Any:

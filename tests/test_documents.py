@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from anonkit.documents import Loss, ParamsPart, ReportPart, left_out, named, plain, read
+from anonkit.documents import Loss, ParamsPart, ReportPart, called, kept_as, left_out, named, plain, read
 from anonkit.errors import ParameterError, ReleaseFormatError
 
 
@@ -128,6 +128,33 @@ class Either(ParamsPart):
     kinds: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True, kw_only=True)
+class Ends(ParamsPart):
+    """Two numbers that stand for a range."""
+
+    first: int
+    last: int
+
+    @classmethod
+    def of(cls, numbers: range) -> Ends:
+        """Return the ends of a range."""
+        return cls(first=numbers.start, last=numbers.stop - 1)
+
+    @property
+    def value(self) -> range:
+        """The range."""
+        return range(self.first, self.last + 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranges(ParamsPart, keys=("own", "other", "**spread")):
+    """Ranges by their ends."""
+
+    own: range | None = field(default=None, metadata=kept_as(Ends))
+    other: range = field(default=range(0), metadata=kept_as(Ends, left_out=True))
+    spread: range = field(metadata=kept_as(Ends))
+
+
 TAGGED = {
     "format": "tagged-1",
     "type": "free",
@@ -228,8 +255,9 @@ def test_a_part_without_a_type_is_known_by_its_first_key() -> None:
     either = Either.from_params({"own": {"ends": [1, 2]}, "kinds": ["b", "a"]})
     assert either == Either(own=Free(low=1, high=2), kinds=frozenset("ab"))
     assert either.to_params()["kinds"] == ["a", "b"]
-    with pytest.raises(ReleaseFormatError):
-        Either.from_params({"own": {"none": 1}, "kinds": []})
+    for damage in ({"own": {"none": 1}}, {"own": 3}, {"kinds": {}}, {"kinds": "ab"}):
+        with pytest.raises(ReleaseFormatError):
+            Either.from_params({"own": {"ends": [1, 2]}, "kinds": [], **damage})
 
 
 @pytest.mark.parametrize(
@@ -249,3 +277,26 @@ def test_what_is_not_as_declared_is_refused_in_its_words(change: dict[str, Any],
     """Another format, an unknown type, and damage with the words of the part; no text is a list."""
     with pytest.raises(ReleaseFormatError, match=message):
         Tagged.from_params({**TAGGED, **change})
+
+
+def test_a_field_may_be_a_part_in_the_document() -> None:
+    """Its value is made of the part again; none stays none."""
+    ranges = Ranges(own=None, spread=range(1, 3))
+    assert ranges.to_params() == {"own": None, "first": 1, "last": 2}
+    assert Ranges.from_params(ranges.to_params()) == ranges
+    full = Ranges(own=range(2), other=range(4, 5), spread=range(1, 3))
+    assert full.to_params()["other"] == {"first": 4, "last": 4}
+    assert Ranges.from_params(full.to_params()) == full
+
+
+def _added(*, first: int, second: int = 2) -> int:
+    return first + second
+
+
+def test_a_function_is_called_with_an_object() -> None:
+    """Of the types of its parameters; a key that is none of them is refused unless it is passed over."""
+    assert called(_added, {"first": 1}, "damaged") == 3
+    assert called(_added, {"first": 1, "second": 1, "more": 0}, "damaged", closed=False) == 2
+    for raw in ({"first": "1"}, {}, {"first": 1, "more": 0}, [], 3):
+        with pytest.raises(ReleaseFormatError, match="damaged"):
+            called(_added, raw, "damaged")
