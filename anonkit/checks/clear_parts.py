@@ -235,25 +235,23 @@ def _parts_query(
     One person with several rows is published as two. Without a `unit` every row is a person.
     """
     shown = [lines.column(name) for name in columns if name != measured]
-    named = {f"p{at}": column for at, column in enumerate(["class", *shown])}
-    listed = "".join(f"{name} AS {short}, " for short, name in named.items())
-    shorts = "".join(f"{short}, " for short in named)
-    number = "NULL::DOUBLE" if measured is None else f"{lines.column(measured)}::DOUBLE"
-    whose = "NULL" if unit is None else lines.column(unit)
-    cells = f"SELECT {listed}{number} AS number, {whose} AS whose, {lines.rows()} AS n FROM {lines.source} GROUP BY ALL"
+    shorts = [f"p{at}" for at in range(len(shown) + 1)]
+    listed = ", ".join(f"{column} AS {short}" for column, short in zip(["class", *shown], shorts, strict=True))
+    whose = None if unit is None else lines.column(unit)
     if measured is None:
-        of_parts = f"SELECT {shorts}sum(n)::BIGINT AS n, count(DISTINCT whose) AS people FROM ({cells}) GROUP BY ALL"
+        people = "NULL" if whose is None else f"count(DISTINCT {whose})"
+        of_parts = f"SELECT {listed}, {lines.rows()} AS n, {people} AS people FROM {lines.source} GROUP BY ALL"
         of_parts = f"SELECT n, people, n AS near, people AS people_near FROM ({of_parts})"
     else:
-        frame = (
-            f"(PARTITION BY {shorts[:-2]} ORDER BY number RANGE BETWEEN {width!r} PRECEDING AND {width!r} FOLLOWING)"
-        )
+        part = ", ".join(shorts)
+        cells = f"{listed}, {lines.column(measured)}::DOUBLE AS number, {whose or 'NULL'} AS whose, {lines.rows()} AS n"
+        frame = f"(PARTITION BY {part} ORDER BY number RANGE BETWEEN {width!r} PRECEDING AND {width!r} FOLLOWING)"
         whole = "NULL::BIGINT" if unit is None else f"count(DISTINCT whose) OVER {frame}"
         near = f"sum(n) OVER {frame} AS near, {whole} AS people_near"
         of_parts = (
             f"SELECT sum(n)::BIGINT AS n, count(DISTINCT whose) AS people, any_value(near)::BIGINT AS near, "
-            f"any_value(people_near) AS people_near FROM (SELECT {shorts}number, whose, n, {near} FROM ({cells})) "
-            f"GROUP BY {shorts}number"
+            f"any_value(people_near) AS people_near FROM (SELECT {part}, number, whose, n, {near} FROM "
+            f"(SELECT {cells} FROM {lines.source} GROUP BY ALL)) GROUP BY {part}, number"
         )
     told = (
         "n, n, near, near"
