@@ -18,15 +18,14 @@ from anonkit.published.statements.noise_statement import (
     ModeScore,
     Query,
     RankScore,
+    ReleasedStatement,
     Restriction,
     StatedColumn,
     Statement,
     Sum,
     Value,
     columns_of,
-    from_params,
     shows_no_rows,
-    to_params,
 )
 from anonkit.published.statements.value_lines import lines_table, report_lines, reserved_names, width_of
 
@@ -46,8 +45,9 @@ def test_json_is_read_back_as_the_values_that_it_was_made_of() -> None:
     )
     for statement in (lines, cells):
         values = tuple(Value(draw=draw.name, numbers=(1,) * statement.numbers_of(draw)) for draw in statement.draws)
-        params = json.loads(json.dumps(to_params(statement, values)))
-        assert from_params(params) == (statement, values)
+        released = ReleasedStatement(statement=statement, values=values)
+        params = json.loads(json.dumps(released.to_params()))
+        assert ReleasedStatement.from_params(params) == released
         assert shows_no_rows(params) == (statement is lines)
     assert not shows_no_rows({"format": "anonkit-forest-1"})
 
@@ -67,7 +67,7 @@ def test_damaged_json_is_refused(what: str) -> None:
     params = as_params(stating(drawing(Count(by=("sex",)))))
     DAMAGES[what](params)
     with pytest.raises(ReleaseFormatError):
-        from_params(params)
+        ReleasedStatement.from_params(params)
 
 
 def _refusal(query: Query, law: str) -> str:

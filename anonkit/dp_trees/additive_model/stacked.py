@@ -292,7 +292,7 @@ class StackedForest:
         """Return what is published, ready for JSON."""
         histograms = [[table[region].tolist() for table in self.histograms] for region in range(len(self.regions))]
         forest = {**self.forest.to_params(), "format": format_of(self.plan.noise_law, FORMATS)}
-        params = {**forest, "histograms": histograms, "scores": self.scores.to_params()}
+        params = {**forest, "histograms": histograms, "scores": self.scores.stored.to_params()}
         learned = {"weights": self.step, "calibration": self.calibration}
         return params | {name: sums.to_params() for name, sums in learned.items() if sums is not None}
 
