@@ -231,8 +231,6 @@ def _converter() -> Converter:
     converter = Converter(detailed_validation=False, unstruct_collection_overrides={tuple: list})
     converter.register_unstructure_hook_func(lambda kind: _has(kind, "to_dict"), lambda value: value.to_dict())
     converter.register_unstructure_hook_func(lambda kind: _has(kind, "to_params"), lambda value: value.to_params())
-    converter.register_unstructure_hook(bytes, bytes.hex)
-    converter.register_structure_hook(bytes, lambda raw, _: bytes.fromhex(_exactly(raw, str)))
     converter.register_unstructure_hook(float, lambda value: "inf" if value == math.inf else value)
     converter.register_unstructure_hook(StrEnum, lambda member: member.value)
     converter.register_unstructure_hook(Fraction, float)

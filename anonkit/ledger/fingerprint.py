@@ -29,7 +29,7 @@ import hashlib
 import json
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -38,7 +38,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.documents import ReportPart, read
 from anonkit.domains.domain_codes import cell_keys
 from anonkit.ledger.sketch import BINS, LANES, KeyedTags, Sketch, Tags, binned, sketch_of
 
@@ -119,12 +118,8 @@ class Likeness(Enum):
         return self in (Likeness.SAME, Likeness.RENAMED)
 
 
-_OLDER: Mapping[str, Any] = {"spelled": "", "names": [], "subset_sketches": {}}
-"""What entries of older versions lack."""
-
-
 @dataclass(frozen=True, kw_only=True)
-class Fingerprint(ReportPart):
+class Fingerprint:
     """The marks by which a table is recognized.
 
     Privacy
@@ -161,14 +156,38 @@ class Fingerprint(ReportPart):
 
     def to_bytes(self) -> bytes:
         """Return its bytes in the ledger."""
-        document = replace(self, subset_sketches=dict(sorted(self.subset_sketches.items()))).to_dict()
-        del document["rows"]  # a column of their own in the ledger
+        document = {
+            "exact": self.exact.hex(),
+            "whole": self.whole.hex(),
+            "without": [part.hex() for part in self.without],
+            "named_sketch": None if self.named_sketch is None else self.named_sketch.to_list(),
+            "row_sketches": [part.to_list() for part in self.row_sketches],
+            "column_sketches": [part.to_list() for part in self.column_sketches],
+            "spelled": self.spelled.hex(),
+            "names": sorted(tag.hex() for tag in self.names),
+            "subset_sketches": {tag.hex(): part.to_list() for tag, part in sorted(self.subset_sketches.items())},
+        }
         return json.dumps(document, separators=(",", ":")).encode()
 
     @classmethod
     def from_bytes(cls, rows: int, raw: bytes) -> Fingerprint:
         """Read it back."""
-        return read(cls, {**_OLDER, **json.loads(raw), "rows": rows})
+        document: dict[str, Any] = json.loads(raw)
+        return cls(
+            rows=rows,
+            exact=bytes.fromhex(document["exact"]),
+            whole=bytes.fromhex(document["whole"]),
+            without=tuple(bytes.fromhex(encoded) for encoded in document["without"]),
+            named_sketch=None if document["named_sketch"] is None else Sketch.from_list(document["named_sketch"]),
+            row_sketches=tuple(Sketch.from_list(encoded) for encoded in document["row_sketches"]),
+            column_sketches=tuple(Sketch.from_list(encoded) for encoded in document["column_sketches"]),
+            spelled=bytes.fromhex(document.get("spelled", "")),
+            names=frozenset(bytes.fromhex(tag) for tag in document.get("names", ())),
+            subset_sketches={
+                bytes.fromhex(tag): Sketch.from_list(encoded)
+                for tag, encoded in document.get("subset_sketches", {}).items()
+            },
+        )
 
     def is_same_as(self, other: object) -> bool:
         """Return True if both are of the same table: rows, and names of columns."""

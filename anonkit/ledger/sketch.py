@@ -23,7 +23,8 @@ from __future__ import annotations
 import hashlib
 import math
 import secrets
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -130,7 +131,8 @@ _NEARLY_UNIQUE = 1.5
 """Second moment, in counts: 1 when every thing is different, 2 when each occurs twice."""
 
 
-class Sketch(NamedTuple):
+@dataclass(frozen=True)
+class Sketch:
     """One bit a bin, how many things there were, and how much they repeat themselves.
 
     Privacy
@@ -144,6 +146,15 @@ class Sketch(NamedTuple):
     things: int
     repetition: float
     """Second moment of the counts, over their number, at least 1, to one decimal."""
+
+    def to_list(self) -> list[Any]:
+        """Return it for JSON."""
+        return [self.bits.hex(), self.things, self.repetition]
+
+    @classmethod
+    def from_list(cls, raw: list[Any]) -> Sketch:
+        """Read it back."""
+        return cls(bytes.fromhex(raw[0]), int(raw[1]), float(raw[2]))
 
     @property
     def is_nearly_unique(self) -> bool:
