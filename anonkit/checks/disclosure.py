@@ -24,7 +24,7 @@ from anonkit.checks.class_counts import (
     UniformRows,
     ValuesOfClasses,
     WorstClass,
-    figures_told,
+    published_figures,
 )
 from anonkit.checks.class_relation import Classes, classes_of
 from anonkit.checks.clear_parts import ClearParts, KnownBeside, clear_measures, clear_parts
@@ -204,8 +204,8 @@ def measure(
         rows = classes.rows
         for each in uniform:
             found["uniform"] = uniform_shares(each.domain.name, rows, sum(next(results)), each.domain.rows)
-        for measure in by_rows:
-            found["by_value"][measure.name] = measure.told(next(results), int(rows.sum()))
+        for column in by_rows:
+            found["by_value"][column.name] = column.published(next(results), int(rows.sum()))
         if beside is not None:
             found["clear"] = clear_parts(parts, list(results), beside.k)
     return _with_people(_disclosure(rows, **found), people)
@@ -246,7 +246,7 @@ def _by_rows(
         for domain in domains
     ]
     figures = {
-        measure.domain.name: measure.told(found)
+        measure.domain.name: measure.published(found)
         for measure, found in zip(measures, classes.each(measures), strict=True)
     }
     return {"sensitive": figures, "by_value": {}}
@@ -275,11 +275,12 @@ def _by_people(
     if people is not None:
         checks.append(class_check(people, rows))
         everybody = people.classes if checks[0].passed else rows
-    elif unit is not None:
+    else:
+        assert unit is not None  # noqa: S101 - people are published, or counted here
         (groups,) = classes.each([PeopleOfClasses(unit=unit)])
         everybody = np.concatenate([np.zeros(0, dtype=np.int64), *groups])
         persons = PeopleOfValues(domains=tuple(domains), unit=unit)
-        of_values = persons.told(classes.each_person(persons, unit)) if domains else []
+        of_values = persons.published(classes.each_person(persons, unit)) if domains else []
     diversity: dict[str, dict[str, float]] = {}
     held: dict[str, HeldByPeople] = {}
     by_value: dict[str, ColumnConfidence] = {}
@@ -296,7 +297,7 @@ def _by_people(
         if name in sensitive:
             as_counted = domain.counted(reading, int(rows.sum()), whose)
             worst = own.worst(domain, as_counted, recursive, whose)
-            diversity[name] = figures_told([worst] if rows.size else [], as_counted)
+            diversity[name] = published_figures([worst] if rows.size else [], as_counted)
         if name in held and name in listed:
             by_value[name] = listed[name].confidence(own.rows(), everybody, held[name])
     return {

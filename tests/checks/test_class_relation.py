@@ -236,7 +236,7 @@ def test_values_that_a_group_does_not_know_are_noticed() -> None:
         )
         worst, values = classes.each(measures)
         with pytest.raises(EngineError, match="does not add up"):
-            measures[0].told(worst)
+            measures[0].published(worst)
         with pytest.raises(EngineError, match="does not add up"):
             CountedValues.joined(values, domain)
 
