@@ -52,7 +52,7 @@ class ClassMeasure(Protocol):
         """Columns that it looks at."""
         ...
 
-    def __call__(self, classes: ClassRows) -> Any:
+    def __call__(self, classes: ClassRows, /) -> Any:
         """Measure them."""
         ...
 
@@ -60,8 +60,10 @@ class ClassMeasure(Protocol):
 class Classes(Protocol):
     """The classes of a table, wherever its rows are."""
 
-    rows: Counts
-    """Rows of each class."""
+    @property
+    def rows(self) -> Counts:
+        """Rows of each class."""
+        ...
 
     def values_of(self, names: Sequence[str]) -> Any:
         """Open lines that have the cells of some columns, each with the number of its rows, by column."""

@@ -19,6 +19,7 @@ from anonkit.checks.class_counts import has_order, is_whole
 from anonkit.checks.class_relation import ClassRows
 from anonkit.checks.counted_as import is_named_like_codes
 from anonkit.checks.table_scans import Lines
+from anonkit.documents import ReportPart
 from anonkit.promises.guarantee import Check
 from anonkit.promises.no_values import FEW_CODES, TOLERANCE
 
@@ -44,26 +45,37 @@ Sizes = Mapping[tuple[int, int, int, int], int]
 
 
 @dataclass(frozen=True, kw_only=True)
+class PartFigures(ReportPart):
+    """Figures of parts of the classes for the report."""
+
+    columns: tuple[str, ...]
+    k: int
+    """The smallest part."""
+    share_alone: float
+    share_below_k: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class AlikeParts:
     """Parts of the classes that are alike in some columns too."""
 
     columns: tuple[str, ...]
     sizes: Sizes
 
-    def to_dict(self, k: int, *, by_people: bool) -> dict[str, Any]:
-        """Return the figures for the report: the smallest part, and the shares alone and below k.
+    def figures(self, k: int, *, by_people: bool) -> PartFigures:
+        """Return the smallest part, and the shares alone and below k.
 
         Two published people of several rows may be one: they count as one.
         """
         at = 1 if by_people else 0
         found = [(_fewest(key, at), _fewest(key, at + 2), parts) for key, parts in self.sizes.items()]
         records = max(sum(own * parts for own, _, parts in found), 1)
-        return {
-            "columns": list(self.columns),
-            "k": min((size for _, size, _ in found), default=0),
-            "share_alone": sum(own * parts for own, size, parts in found if size == 1) / records,
-            "share_below_k": sum(own * parts for own, size, parts in found if size < k) / records,
-        }
+        return PartFigures(
+            columns=self.columns,
+            k=min((size for _, size, _ in found), default=0),
+            share_alone=sum(own * parts for own, size, parts in found if size == 1) / records,
+            share_below_k=sum(own * parts for own, size, parts in found if size < k) / records,
+        )
 
     def told_wrongly(self, told: Sequence[Sequence[int]], everybody: int) -> int:
         """Count the published numbers of people of parts that no people of these parts can have.
@@ -88,8 +100,9 @@ class AlikeParts:
         """Return the parts with their published numbers of people."""
         return replace(self, sizes={(own[0], own[1], own[2], own[3]): own[4] for own in told})
 
-    def to_list(self) -> list[list[int]]:
-        """Return the sizes for the `people` of the params."""
+    @property
+    def listed(self) -> list[list[int]]:
+        """The sizes for the `people` of the params."""
         return [[*key, parts] for key, parts in sorted(self.sizes.items())]
 
 
@@ -99,7 +112,7 @@ def _fewest(key: tuple[int, int, int, int], at: int) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClearParts:
+class ClearParts(ReportPart, keys=("**of_known", "sensitive?=of_sensitive")):
     """The smallest parts of a table."""
 
     known: AlikeParts
@@ -113,17 +126,20 @@ class ClearParts:
     by_people: bool = False
     """True where the figures count people."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the block `with_clear_columns` of the report."""
-        known = self.known.to_dict(self.k, by_people=self.by_people)
-        if self.sensitive is None:
-            return known
-        return {**known, "sensitive": self.sensitive.to_dict(self.k, by_people=self.by_people)}
+    @property
+    def of_known(self) -> PartFigures:
+        """Figures of the parts, were target and insensitive columns known."""
+        return self.known.figures(self.k, by_people=self.by_people)
+
+    @property
+    def of_sensitive(self) -> PartFigures | None:
+        """Figures of the parts, were sensitive columns known too."""
+        return None if self.sensitive is None else self.sensitive.figures(self.k, by_people=self.by_people)
 
     @property
     def of_people(self) -> tuple[Sequence[Sequence[int]], ...]:
         """Published numbers of the people of the parts, where the figures count people."""
-        return () if not self.by_people else tuple(parts.to_list() for parts in (self.known, self.sensitive) if parts)
+        return () if not self.by_people else tuple(parts.listed for parts in (self.known, self.sensitive) if parts)
 
     def as_told(self, told: Sequence[Sequence[Sequence[int]]], everybody: int) -> tuple[ClearParts, Check]:
         """Return the parts with their published people, and the check whether such people are possible."""

@@ -26,6 +26,7 @@ from anonkit.checks.clear_parts import has_few
 from anonkit.checks.counted_as import ReadValues
 from anonkit.checks.people import Counts, HeldByPeople, ValueRows
 from anonkit.checks.table_scans import Lines
+from anonkit.documents import ReportPart
 
 SHOWN = 20
 """Values of largest lift that are listed, besides all that more than half of a class have."""
@@ -33,7 +34,10 @@ BANDS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class ValueConfidence:
+class ValueConfidence(
+    ReportPart,
+    keys=("value", "base_rate", "highest_confidence", "lift", "share_above_half", "share_above_nine_tenths"),
+):
     """The confidence of one value, or of a band of numbers, within the classes."""
 
     value: Any
@@ -49,16 +53,25 @@ class ValueConfidence:
     in_classes: int
     """Holders in all classes: a person who has it in two classes is two."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the entry of the report."""
-        return {
-            "value": self.value,
-            "base_rate": self.holders / self.records,
-            "highest_confidence": self.highest_confidence,
-            "lift": lift(self.highest_confidence, self.holders, self.records),
-            "share_above_half": self.above_half / self.in_classes,
-            "share_above_nine_tenths": self.above_nine_tenths / self.in_classes,
-        }
+    @property
+    def base_rate(self) -> float:
+        """Share of all records that have it."""
+        return self.holders / self.records
+
+    @property
+    def lift(self) -> float:
+        """Ratio of the highest confidence to the base rate."""
+        return lift(self.highest_confidence, self.holders, self.records)
+
+    @property
+    def share_above_half(self) -> float:
+        """Share of its holders in classes of which more than half has it."""
+        return self.above_half / self.in_classes
+
+    @property
+    def share_above_nine_tenths(self) -> float:
+        """Share of its holders in classes of which more than nine tenths has it."""
+        return self.above_nine_tenths / self.in_classes
 
 
 @dataclass(frozen=True, kw_only=True)
