@@ -27,11 +27,11 @@ from anonkit.checks.class_counts import (
     published_figures,
 )
 from anonkit.checks.class_relation import Classes, classes_of
-from anonkit.checks.clear_parts import ClearParts, KnownBeside, clear_measures, clear_parts
+from anonkit.checks.clear_parts import ClearParts, KnownBeside, KnownValues, clear_measures, clear_parts
 from anonkit.checks.counted_as import ReadValues
 from anonkit.checks.diversity import UniformClasses, uniform_shares
 from anonkit.checks.people import Counts, HeldByPeople, PeopleCounts, class_check, value_check
-from anonkit.checks.value_confidence import ColumnConfidence, ConfidenceOfClasses, ListedValues, coding_of
+from anonkit.checks.value_confidence import Coding, ColumnConfidence, ConfidenceOfClasses, ListedValues, coding_of
 from anonkit.promises.guarantee import Check
 
 _AS_TOLD = ReadValues()
@@ -171,28 +171,28 @@ def measure(
     reading = reading.reading(sensitive)
     by_people = unit is not None or people is not None
     valued = tuple(dict.fromkeys((*sensitive, *(listed if by_people else ()))))
-    targets = () if target is None else (target,)
     clear = () if beside is None else (*beside.sensitive, *(() if beside.target is None else (beside.target,)))
-    looked = tuple(dict.fromkeys((*valued, *targets, *listed, *clear)))
+    looked = tuple(dict.fromkeys((*valued, *(() if target is None else (target,)), *listed, *clear)))
     further = (*(() if unit is None else (unit,)), *(() if beside is None else beside.columns))
     with classes_of(table, quasi_identifiers, (*looked, *further)) as classes:
-        with classes.values_of(looked) as cells:
-            domains = [
-                Domain.of(cells[name], name, reading, missing_is_value=name in missing_is_value) for name in valued
-            ]
-            uniform = [
-                UniformRows(domain=Domain.of(cells[name], name, reading, missing_is_value=True)) for name in targets
-            ]
-            codings = {
-                name: coding_of(cells[name], name, reading, missing_is_value=name in missing_is_value)
-                for name in listed
-            }
-            listed_people = {
-                domain.name: ListedValues.of(cells[domain.name].connection, codings[domain.name], domain)
-                for domain in domains
-                if domain.name in codings and by_people
-            }
-            parts = [] if beside is None else clear_measures(beside, cells, unit)
+        domains: list[Domain] = []
+        uniform: list[UniformRows] = []
+        codings: dict[str, Coding] = {}
+        listed_people: dict[str, ListedValues] = {}
+        known: dict[str, KnownValues] = {}
+        for name, lines in classes.values_of(looked):
+            is_value = name in missing_is_value
+            if name in listed:
+                codings[name] = coding_of(lines, name, reading, missing_is_value=is_value)
+            if name in valued:
+                domains.append(Domain.of(lines, name, reading, missing_is_value=is_value))
+            if name in valued and name in listed:
+                listed_people[name] = ListedValues.of(lines.connection, codings[name], domains[-1])
+            if name == target:
+                uniform.append(UniformRows(domain=Domain.of(lines, name, reading, missing_is_value=True)))
+            if beside is not None and name in clear:
+                known[name] = KnownValues.of(lines, name, beside)
+        parts = [] if beside is None else clear_measures(beside, known, unit)
         if by_people:
             found = _by_people(classes, domains, sensitive, listed_people, unit, people, reading, recursive)
         else:
