@@ -260,7 +260,7 @@ def _whole(column: Any) -> Counts:
     return np.asarray(column, dtype=np.int64)
 
 
-def figures_told(groups: Sequence[Mapping[str, float]], counted: CountedAs) -> dict[str, float]:
+def published_figures(groups: Sequence[Mapping[str, float]], counted: CountedAs) -> dict[str, float]:
     """Return the published figures of the worst class of all, from those of groups of classes."""
     return {**(worst_told(united(groups)) if groups else NOTHING), "strange": float(counted.strange)}
 
@@ -286,7 +286,7 @@ class WorstClass:
         own = CountedValues.of(classes, self.domain)
         return int(own.rows_of_pairs.sum()), own.worst(self.domain, self.counted, self.recursive)
 
-    def told(self, found: Sequence[tuple[int, dict[str, float]]]) -> dict[str, float]:
+    def published(self, found: Sequence[tuple[int, dict[str, float]]]) -> dict[str, float]:
         """Return the published figures of the worst class of all groups.
 
         Raises
@@ -296,7 +296,7 @@ class WorstClass:
         """
         if sum(rows for rows, _ in found) != self.domain.rows.sum():
             raise lost()
-        return figures_told([figures for _, figures in found], self.counted)
+        return published_figures([figures for _, figures in found], self.counted)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -378,7 +378,7 @@ class PeopleOfValues:
             out.append((_whole(found["value"]), _whole(found["n"]), int(anybody)))
         return out
 
-    def told(self, found: Sequence[Sequence[tuple[Counts, Counts, int]]]) -> list[tuple[Counts, int]]:
+    def published(self, found: Sequence[Sequence[tuple[Counts, Counts, int]]]) -> list[tuple[Counts, int]]:
         """Return, by column, the people with each value, and with any, of all groups."""
         out = []
         for at, domain in enumerate(self.domains):

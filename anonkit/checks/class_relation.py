@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -65,8 +65,8 @@ class Classes(Protocol):
         """Rows of each class."""
         ...
 
-    def values_of(self, names: Sequence[str]) -> Any:
-        """Open lines that have the cells of some columns, each with the number of its rows, by column."""
+    def values_of(self, names: Sequence[str]) -> Iterator[tuple[str, Lines]]:
+        """Yield lines that have the cells of a column, with the number of their rows, one column after the other."""
         ...
 
     def each(self, measures: Sequence[ClassMeasure]) -> Iterator[list[Any]]:
@@ -132,10 +132,9 @@ class ClassesHere:
         numbered = Lines(connection=connection, source=NUMBERED, names=own, weight=lines.weight)
         return cls(lines=numbered, rows=np.asarray(rows, dtype=np.int64))
 
-    @contextmanager
-    def values_of(self, names: Sequence[str]) -> Iterator[Mapping[str, Lines]]:
-        """Open lines with the cells of some columns; see `Classes`."""
-        yield dict.fromkeys(names, self.lines)
+    def values_of(self, names: Sequence[str]) -> Iterator[tuple[str, Lines]]:
+        """Yield the rows for every column; see `Classes`."""
+        return ((name, self.lines) for name in names)
 
     def each(self, measures: Sequence[ClassMeasure]) -> Iterator[list[Any]]:
         """Yield the result of each measure when it is wanted; see `Classes`."""
@@ -192,27 +191,22 @@ class SpreadClasses:
             starts=np.append(starts, rows.size),
         )
 
-    @contextmanager
-    def values_of(self, names: Sequence[str]) -> Iterator[Mapping[str, Lines]]:
-        """Open lines with the cells of some columns, as workers have counted them; see `Classes`.
+    def values_of(self, names: Sequence[str]) -> Iterator[tuple[str, Lines]]:
+        """Yield the cells of each column, as workers have counted them; see `Classes`.
 
         Raises
         ------
         EngineError
             They are not those of all rows.
         """
-        names = tuple(dict.fromkeys(names))
         count = CountCombinations(columns=tuple((name,) for name in names))
         counted = self.files.workers.each(count, self.files.runs) if names else []
-        with ExitStack() as stack:
-            out = {}
-            for at, name in enumerate(names):
-                cells = _read([each[at] for each in counted])
-                if _rows_of(cells) != self.rows.sum():
-                    raise lost()
-                connection, source = stack.enter_context(scanned(cells))
-                out[name] = Lines(connection=connection, source=source, names={name: "c0"}, weight="n")
-            yield out
+        for at, name in enumerate(names):
+            cells = _read([each[at] for each in counted])
+            if _rows_of(cells) != self.rows.sum():
+                raise lost()
+            with scanned(cells) as (connection, source):
+                yield name, Lines(connection=connection, source=source, names={name: "c0"}, weight="n")
 
     def each(self, measures: Sequence[ClassMeasure]) -> Iterator[list[Any]]:
         """Yield the results of all groups of classes, dealt once for all measures; see `Classes`."""

@@ -153,20 +153,36 @@ class ClearParts(ReportPart, keys=("**of_known", "sensitive?=of_sensitive")):
         return replace(self, known=again[0], sensitive=(*again, None)[1], by_people=True), check
 
 
-def clear_measures(beside: KnownBeside, cells: Mapping[str, Lines], unit: str | None) -> list[PartsOfClasses]:
+@dataclass(frozen=True, kw_only=True)
+class KnownValues:
+    """Facts of a column in a whole table, if it may be known."""
+
+    few: bool
+    """It is sensitive, and has few values."""
+    width: float | None
+    """Of the target; as in `ClearParts`."""
+
+    @classmethod
+    def of(cls, lines: Lines, name: str, beside: KnownBeside) -> KnownValues:
+        """Look at the cells of a column."""
+        width = width_of(lines, name) if name == beside.target else None
+        return cls(few=name in beside.sensitive and has_few(lines, name), width=width)
+
+
+def clear_measures(beside: KnownBeside, values: Mapping[str, KnownValues], unit: str | None) -> list[PartsOfClasses]:
     """Return what counts the parts of the classes: none, where nothing may be known beside the quasi-identifiers.
 
     Parameters
     ----------
-    cells : mapping
-        Lines with the cells of target and sensitive columns, by column.
+    values : mapping
+        Facts of target and sensitive columns, by column.
     unit : str, optional
         Column whose distinct values are people.
     """
-    few = tuple(name for name in beside.sensitive if name not in beside.columns and has_few(cells[name], name))
+    few = tuple(name for name in beside.sensitive if name not in beside.columns and values[name].few)
     if not beside.columns and not few:
         return []
-    width = None if beside.target is None else width_of(cells[beside.target], beside.target)
+    width = None if beside.target is None else values[beside.target].width
     kinds = (beside.columns, (*beside.columns, *few)) if few else (beside.columns,)
     measured = None if width is None else beside.target
     return [PartsOfClasses(parts=parts, measured=measured, width=width, unit=unit) for parts in kinds]

@@ -24,14 +24,14 @@ from anonkit.checks.class_counts import (
     UniformRows,
     ValuesOfClasses,
     WorstClass,
-    figures_told,
+    published_figures,
 )
 from anonkit.checks.class_relation import Classes, classes_of
-from anonkit.checks.clear_parts import ClearParts, KnownBeside, clear_measures, clear_parts
+from anonkit.checks.clear_parts import ClearParts, KnownBeside, KnownValues, clear_measures, clear_parts
 from anonkit.checks.counted_as import ReadValues
 from anonkit.checks.diversity import UniformClasses, uniform_shares
 from anonkit.checks.people import Counts, HeldByPeople, PeopleCounts, class_check, value_check
-from anonkit.checks.value_confidence import ColumnConfidence, ConfidenceOfClasses, ListedValues, coding_of
+from anonkit.checks.value_confidence import Coding, ColumnConfidence, ConfidenceOfClasses, ListedValues, coding_of
 from anonkit.promises.guarantee import Check
 
 _AS_TOLD = ReadValues()
@@ -171,28 +171,28 @@ def measure(
     reading = reading.reading(sensitive)
     by_people = unit is not None or people is not None
     valued = tuple(dict.fromkeys((*sensitive, *(listed if by_people else ()))))
-    targets = () if target is None else (target,)
     clear = () if beside is None else (*beside.sensitive, *(() if beside.target is None else (beside.target,)))
-    looked = tuple(dict.fromkeys((*valued, *targets, *listed, *clear)))
+    looked = tuple(dict.fromkeys((*valued, *(() if target is None else (target,)), *listed, *clear)))
     further = (*(() if unit is None else (unit,)), *(() if beside is None else beside.columns))
     with classes_of(table, quasi_identifiers, (*looked, *further)) as classes:
-        with classes.values_of(looked) as cells:
-            domains = [
-                Domain.of(cells[name], name, reading, missing_is_value=name in missing_is_value) for name in valued
-            ]
-            uniform = [
-                UniformRows(domain=Domain.of(cells[name], name, reading, missing_is_value=True)) for name in targets
-            ]
-            codings = {
-                name: coding_of(cells[name], name, reading, missing_is_value=name in missing_is_value)
-                for name in listed
-            }
-            listed_people = {
-                domain.name: ListedValues.of(cells[domain.name].connection, codings[domain.name], domain)
-                for domain in domains
-                if domain.name in codings and by_people
-            }
-            parts = [] if beside is None else clear_measures(beside, cells, unit)
+        domains: list[Domain] = []
+        uniform: list[UniformRows] = []
+        codings: dict[str, Coding] = {}
+        listed_people: dict[str, ListedValues] = {}
+        known: dict[str, KnownValues] = {}
+        for name, lines in classes.values_of(looked):
+            is_value = name in missing_is_value
+            if name in listed:
+                codings[name] = coding_of(lines, name, reading, missing_is_value=is_value)
+            if name in valued:
+                domains.append(Domain.of(lines, name, reading, missing_is_value=is_value))
+            if name in valued and name in listed:
+                listed_people[name] = ListedValues.of(lines.connection, codings[name], domains[-1])
+            if name == target:
+                uniform.append(UniformRows(domain=Domain.of(lines, name, reading, missing_is_value=True)))
+            if beside is not None and name in clear:
+                known[name] = KnownValues.of(lines, name, beside)
+        parts = [] if beside is None else clear_measures(beside, known, unit)
         if by_people:
             found = _by_people(classes, domains, sensitive, listed_people, unit, people, reading, recursive)
         else:
@@ -204,8 +204,8 @@ def measure(
         rows = classes.rows
         for each in uniform:
             found["uniform"] = uniform_shares(each.domain.name, rows, sum(next(results)), each.domain.rows)
-        for measure in by_rows:
-            found["by_value"][measure.name] = measure.told(next(results), int(rows.sum()))
+        for column in by_rows:
+            found["by_value"][column.name] = column.published(next(results), int(rows.sum()))
         if beside is not None:
             found["clear"] = clear_parts(parts, list(results), beside.k)
     return _with_people(_disclosure(rows, **found), people)
@@ -246,7 +246,7 @@ def _by_rows(
         for domain in domains
     ]
     figures = {
-        measure.domain.name: measure.told(found)
+        measure.domain.name: measure.published(found)
         for measure, found in zip(measures, classes.each(measures), strict=True)
     }
     return {"sensitive": figures, "by_value": {}}
@@ -275,11 +275,12 @@ def _by_people(
     if people is not None:
         checks.append(class_check(people, rows))
         everybody = people.classes if checks[0].passed else rows
-    elif unit is not None:
+    else:
+        assert unit is not None  # noqa: S101 - people are published, or counted here
         (groups,) = classes.each([PeopleOfClasses(unit=unit)])
         everybody = np.concatenate([np.zeros(0, dtype=np.int64), *groups])
         persons = PeopleOfValues(domains=tuple(domains), unit=unit)
-        of_values = persons.told(classes.each_person(persons, unit)) if domains else []
+        of_values = persons.published(classes.each_person(persons, unit)) if domains else []
     diversity: dict[str, dict[str, float]] = {}
     held: dict[str, HeldByPeople] = {}
     by_value: dict[str, ColumnConfidence] = {}
@@ -296,7 +297,7 @@ def _by_people(
         if name in sensitive:
             as_counted = domain.counted(reading, int(rows.sum()), whose)
             worst = own.worst(domain, as_counted, recursive, whose)
-            diversity[name] = figures_told([worst] if rows.size else [], as_counted)
+            diversity[name] = published_figures([worst] if rows.size else [], as_counted)
         if name in held and name in listed:
             by_value[name] = listed[name].confidence(own.rows(), everybody, held[name])
     return {

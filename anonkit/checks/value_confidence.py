@@ -271,7 +271,7 @@ class CodeShares:
         alike = sum(each.alike for each in groups)
         return cls(codes=codes, holders=holders, highest=highest, half=half, nine=nine, alike=alike)
 
-    def told(self, coding: Coding, holders: Counts, records: int, everybody: int) -> ColumnConfidence:
+    def published(self, coding: Coding, holders: Counts, records: int, everybody: int) -> ColumnConfidence:
         """Return the published confidence of a column: bands ascending, other values by their lift, the largest first.
 
         Of strings those of largest lift, and all that more than half of a class have.
@@ -327,10 +327,10 @@ class ConfidenceOfClasses:
         own, codes, counts = (np.asarray(found[name], dtype=np.int64) for name in ("class", "code", "n"))
         return CodeShares.of(own, codes, counts, classes.rows)
 
-    def told(self, found: Sequence[CodeShares], records: int) -> ColumnConfidence:
+    def published(self, found: Sequence[CodeShares], records: int) -> ColumnConfidence:
         """Return the published confidence, from the shares of all groups, for a table of so many rows."""
         shares = CodeShares.joined(found)
-        return shares.told(self.coding, shares.holders, records, records)
+        return shares.published(self.coding, shares.holders, records, records)
 
 
 # --- people --------------------------------------------------------------------------------------------------
@@ -372,4 +372,4 @@ class ListedValues:
         shares = CodeShares.of(classes, codes, np.minimum(people, everybody[classes]), everybody)
         holders = np.bincount(self.codes[known], held.everywhere[known], minlength=n_codes).astype(np.int64)
         holders = np.minimum(holders[shares.codes], records)
-        return shares.told(self.coding, holders, records, int(everybody.sum()))
+        return shares.published(self.coding, holders, records, int(everybody.sum()))

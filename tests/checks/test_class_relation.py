@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import date
 from decimal import Decimal
@@ -236,7 +237,7 @@ def test_values_that_a_group_does_not_know_are_noticed() -> None:
         )
         worst, values = classes.each(measures)
         with pytest.raises(EngineError, match="does not add up"):
-            measures[0].told(worst)
+            measures[0].published(worst)
         with pytest.raises(EngineError, match="does not add up"):
             CountedValues.joined(values, domain)
 
@@ -323,6 +324,36 @@ def test_people_are_one_whatever_the_spelling_of_their_number(tmp_path: Path) ->
     assert expected.people == 3
     with read_by(without_rows(data, tmp_path / "there")):
         assert measure(data, ["q"], sensitive=["s"], unit="person") == expected
+
+
+class Weighing(Elsewhere):
+    """Workers that count the rows of each group, and the lines of each message."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: Counter[int] = Counter()
+        self.lines = 0
+
+    def regrouped(self, deal: Any, step: Any, items: Any, groups: int) -> list[Message]:
+        """Weigh what is dealt."""
+        for group, said in (message for item in items for message in deal(item)):
+            self.rows[group] += sum(_read([said]).column("n").to_pylist())
+            self.lines = max(self.lines, _read([said]).num_rows)
+        return super().regrouped(deal, step, items, groups)
+
+
+def test_no_task_has_more_rows_than_it_can_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A group has as many rows as were agreed on, besides those of the class that it ends with."""
+    monkeypatch.setattr(class_relation, "_TOGETHER", 10)
+    monkeypatch.setattr(class_relation, "_IN_A_MESSAGE", 4)
+    sizes = [1, 9, 3, 30, 2, 2, 2, 2, 2, 11, 1]
+    table = pa.table({"q": [at for at, size in enumerate(sizes) for _ in range(size)], "s": range(sum(sizes))})
+    with read_by(workers := Weighing()):
+        found = measure(folder_of(table, tmp_path / "here", 7), ["q"], sensitive=["s"])
+
+    assert found == measure(table, ["q"], sensitive=["s"])
+    assert workers.rows == {0: 10, 1: 33, 2: 8, 3: 13, 4: 1}
+    assert workers.lines == 4
 
 
 def test_nothing_is_counted_where_nothing_may_be_known(tmp_path: Path) -> None:
