@@ -23,7 +23,7 @@ def test_scores_of_classes_are_those_worked_out_by_hand() -> None:
     assert scores.accuracy == pytest.approx(4 / 6)
     assert scores.balanced_accuracy == pytest.approx((2 / 3 + 1 / 2 + 1) / 3)
     assert scores.majority == 0.5
-    assert scores.auc == pytest.approx(np.mean([roc_auc_score(TRUTH == at, SHARES[:, at]) for at in range(3)]))
+    assert scores.auc == pytest.approx(np.mean([roc_auc_score(at == TRUTH, SHARES[:, at]) for at in range(3)]))
 
 
 def test_two_classes_have_one_area_and_one_class_none() -> None:
