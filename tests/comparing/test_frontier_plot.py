@@ -11,7 +11,6 @@ from anonkit.comparing.frontier_plot import FrontierFigure, drawable, measure_of
 def point(method: str, auc: float | None, risk: float | None) -> dict[str, Any]:
     """A release of a comparison."""
     attacks = {} if risk is None else {"linkability": {"risk": risk, "ci": [risk / 2, risk * 2]}}
-    promise = {"kind": "k-anonymity", "k": 5}
     return {
         "label": method,
         "setting": "",
@@ -19,7 +18,7 @@ def point(method: str, auc: float | None, risk: float | None) -> dict[str, Any]:
         "auc": auc,
         "attacks": attacks,
         "parameters": {"k": 5},
-        "promise": promise,
+        "promise": {"kind": "k-anonymity", "k": 5},
     }
 
 
