@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`report`, `init`, and the group of all commands."""
+"""`report`, and the group of all commands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import click
 import pytest
 
 from anonkit.cli import COMMANDS, anonkit
-from anonkit.policy.declaration import Policy
 
 
 def test_the_report_is_shown_in_plain_words(cli: Any, released: Path) -> None:
@@ -100,41 +99,6 @@ def test_a_damaged_report_is_refused(cli: Any, released: Path, content: str) -> 
     assert ran.code == 3
     assert "out.report.json" in ran.err
     assert "internal error" not in ran.err
-
-
-def test_a_policy_is_drafted(cli: Any, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`init` writes a policy that loads, shows it with `-o -`, and touches no file without --force."""
-    monkeypatch.chdir(table.parent)
-    ran = cli("init", table)
-
-    assert ran.code == 0
-    assert "anonkit release --policy policy.toml" in ran.out
-    draft = (table.parent / "policy.toml").read_text(encoding="utf-8")
-    assert set(Policy.load("policy.toml").columns) == {"name", "age", "zip", "sex", "illness", "income"}
-    assert cli("init", table, "-o", "-").out == draft
-    assert cli("init", table).code == 2
-    assert cli("init", table, "--force", "--target", "illness", "--quiet").out == ""
-    assert Policy.load("policy.toml").target == "illness"
-    document = cli("init", table, "-o", "other.toml", "--json").document
-    assert document["file"] == "other.toml"
-    assert document["policy"] == draft
-    assert sorted(path.name for path in table.parent.iterdir()) == ["in.csv", "other.toml", "policy.toml"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [(("absent.csv",), 3), (("in.csv", "--target", "nobody"), 3), (("in.csv", "-o", "no/such/folder.toml"), 3)],
-)
-def test_a_draft_that_cannot_be_made_leaves_no_file(
-    cli: Any, table: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], code: int
-) -> None:
-    """Exit code 3 and nothing written."""
-    monkeypatch.chdir(table.parent)
-    ran = cli("init", *arguments)
-
-    assert ran.code == code
-    assert ran.err.startswith("Error: ")
-    assert [path.name for path in table.parent.iterdir()] == ["in.csv"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -1,57 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The harness of experiments is found in a checkout alone, and never beside a recipe."""
+"""`anonkit run`: a recipe becomes the release that it describes; options are those of a release."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
-import pytest
-from experiments.experiment_scene import written
-from papers.harness.experiment_recipe import Experiment
-
-from anonkit.cli import anonkit, experiments, precommit
-from anonkit.cli.boundary import run
-from anonkit.cli.experiments import is_experiment
-from anonkit.errors import PolicyError
+from anonkit.bundle.stored_release import load
 
 
-def test_an_installed_package_refuses_an_experiment_in_one_line(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, repository: Path
-) -> None:
-    """Exit 4 and the hint, for the command and the hook of pre-commit; nothing is written."""
-    recipe = written(tmp_path)
-    monkeypatch.setattr(experiments, "RECIPES", tmp_path / "site-packages" / "recipes")
-
-    assert run(anonkit, ["run", str(recipe), "--out", str(tmp_path / "out")], "anonkit") == 4
-    said = capfd.readouterr().err
-    assert "experiments run in a checkout" in said
-    assert "Hint: in the checkout: pip install" in said
-    assert "Traceback" not in said
-    assert not (tmp_path / "out").exists()
-    assert precommit.main(["declarations", str(recipe)]) == 1
-    assert "experiments run in a checkout" in capfd.readouterr().err
-    assert precommit.main(["declarations", str(repository / "recipes" / "bank-rfka.toml")]) == 0
+def recipe(folder: Path, **changed: str) -> Path:
+    """A recipe of a small simulated table."""
+    lines = {
+        "simulate": "{ rows = 200, seed = 1 }",
+        "method": '"mondrian"',
+        "parameters": "{ k = 5 }",
+        "output": '"out.parquet"',
+        **changed,
+    }
+    path = folder / "recipe.toml"
+    path.write_text("".join(f"{key} = {value}\n" for key, value in lines.items()))
+    return path
 
 
-def test_no_code_is_imported_from_beside_a_recipe(tmp_path: Path) -> None:
-    """A recipe is data, whoever wrote it: a harness in its folder is not run."""
-    planted = tmp_path / "papers" / "harness"
-    planted.mkdir(parents=True)
-    (tmp_path / "papers" / "__init__.py").write_text("raise SystemExit('run from beside the recipe')")
-    (planted / "__init__.py").write_text("raise SystemExit('run from beside the recipe')")
-    done = subprocess.run(
-        [sys.executable, "-m", "anonkit", "run", written(tmp_path), "--quick", "--no-plot", "--quiet"],
-        cwd=planted, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-
-    assert (done.returncode, done.stderr) == (0, "")
+def test_a_recipe_makes_its_release(cli: Any, tmp_path: Path) -> None:
+    """Beside the recipe, with the method and parameters that it names; a second run leaves it."""
+    ran = cli("run", recipe(tmp_path), "--json")
+    assert ran.code == 0, ran.err
+    release = load(tmp_path / "out.parquet")
+    assert release.report["method"]["name"] == "mondrian"
+    assert release.report["guarantee"]["parameters"]["k"] == 5
 
 
-def test_a_recipe_without_an_experiment_is_none(tmp_path: Path, repository: Path) -> None:
-    """Recipes of release stay what they are, and what cannot be read is said by their reader."""
-    assert not is_experiment(repository / "recipes" / "bank-rfka.toml")
-    assert not is_experiment(tmp_path / "absent.toml")
-    with pytest.raises(PolicyError, match="describes no experiment"):
-        Experiment.load(repository / "recipes" / "bank-rfka.toml")
+def test_a_mistake_is_wrong_usage(cli: Any, tmp_path: Path) -> None:
+    """A method that there is not; nothing is written."""
+    ran = cli("run", recipe(tmp_path, method='"mondrain"'))
+    assert ran.code == 2
+    assert "mondrian" in ran.err
+    assert not (tmp_path / "out.parquet").exists()

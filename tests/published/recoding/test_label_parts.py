@@ -27,7 +27,7 @@ def test_a_label_means_the_parts_that_show_it() -> None:
     assert labels == {"< 20": {0}, ">= 20": {1, 2}, None: {3}}
     coarser = labels_of(with_levels(plain))["age"][1]
     assert {label: coarser[label] for label in labels} == labels
-    assert coarser["*"] == {0, 1, 2}
+    assert coarser["*"] == {0, 1, 2, 3}
 
 
 def test_boxes_further_up_have_labels_of_their_own() -> None:
