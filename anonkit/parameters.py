@@ -163,7 +163,7 @@ def check_number(
 
 
 def _kind(value: object) -> str:
-    """Return what is shown of what is no number; itself it may be anything."""
+    """Return the kind of a value that is no number; itself it may be anything."""
     return f"of type {type(value).__name__}"
 
 

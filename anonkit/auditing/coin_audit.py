@@ -277,7 +277,7 @@ def _shown(draft: Draft, values: tuple[str, ...]) -> IntArray:
 
 
 def _choices(scene: Scene, engine: Engine, runs: int | None, seed: int) -> Iterator[tuple[bool, Draft, int]]:
-    """Yield whether the row was there, what was published, and how many rows were shown, of table after table."""
+    """Yield, table after table, the coin (True: the row was there), the draft, and the number of rows published."""
     tables, columns = _nearly_as_good(scene)
 
     def run(number: int) -> tuple[bool, Draft, int]:

@@ -34,7 +34,7 @@ class OnLabelled(Generic[Found]):
     columns: tuple[BoundColumn, ...]
 
     def __call__(self, item: Path | Sequence[Path]) -> Found:
-        """Return what the function makes of it; nothing of what was made is left.
+        """Return the function's result on the labelled file, which is removed.
 
         Raises
         ------

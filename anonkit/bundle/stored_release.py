@@ -202,7 +202,7 @@ class Release:
         return f"<Release {method}, {rows} rows, {self.report.get('guarantee', {}).get('kind')}>"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: promise, checks, columns and the first rows; of a dry run the claim alone."""
+        """Return the HTML of a notebook: promise, checks, columns and the first rows; of a dry run the claim alone."""
         from anonkit.report.document import dry_run_fragment, release_fragment
 
         if self.is_dry_run:

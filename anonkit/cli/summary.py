@@ -98,7 +98,7 @@ def release_outcome(
 
 
 def foresees(*, dry_run: bool, utility: bool = True) -> Foresees | None:
-    """Return what says of a plan under noise what a release of simulated rows would be; None for a real release."""
+    """Return the forecast of a plan under noise, from a release of simulated rows; None for a real release."""
     if not dry_run:
         return None
     from anonkit.comparing.foreseen_release import foreseen_release
@@ -107,7 +107,7 @@ def foresees(*, dry_run: bool, utility: bool = True) -> Foresees | None:
 
 
 def release_text(release: Release, owner_report: Path | None = None, *, owner: bool = False, more: bool = True) -> str:
-    """Return what is shown on stdout after a release, one screen at most, or after a dry run, in full.
+    """Return the text on stdout after a release, one screen at most, or after a dry run, in full.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def public_warnings(release: Release) -> list[str]:
 
 
 def owner_block(release: Release) -> list[str]:
-    """Return what the owner alone is shown, the most costly first: at most as many lines as fit; none without measures.
+    """Return the lines for the owner alone, the most costly first: at most as many lines as fit; none without measures.
 
     Privacy
     -------

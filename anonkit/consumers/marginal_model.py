@@ -242,7 +242,7 @@ class MarginalModel(ColumnAnswers):
         return self._mixtures
 
     def class_conditionals(self) -> ClassConditionals | None:
-        """Return what the tables say of a target that splits them all, for predictions; None where the mixture does.
+        """Return the evidence of the tables on a target that splits them all; None where the mixture predicts.
 
         Where three columns were measured with the target, the mixture alone has what they say of it together.
         """

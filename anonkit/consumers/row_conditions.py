@@ -137,7 +137,7 @@ def row_condition(name: str, domain: Categories | Grid, condition: object) -> Ro
 
 
 def _members(domain: Categories | Grid, condition: object) -> list[object]:
-    """Return what a condition lists: any of it is enough."""
+    """Return the values that a condition lists: any of them is enough."""
     if isinstance(domain, Grid) and _ends(condition) is not None:
         return [condition]
     listed = condition.tolist() if hasattr(condition, "tolist") else condition

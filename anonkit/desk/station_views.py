@@ -44,7 +44,7 @@ _MOST_LISTED = 300
 
 
 def shared_view(desk: Desk, station: str) -> dict[str, Any]:
-    """Return what every page shows: the line of stations, the strip, the jobs at work."""
+    """Return the content of every page: the line of stations, the strip, the jobs at work."""
     return {
         "station": station,
         "stations": [(name, name.capitalize()) for name in STATIONS],
@@ -249,7 +249,7 @@ def column_named(desk: Desk, at: int) -> str:
 
 
 def _domain(spec: Mapping[str, Any]) -> str:
-    """Return what is declared of a column's values, in a few words."""
+    """Return the declaration of a column's values, in a few words."""
     told = []
     if "bounds" in spec:
         told.append("{} to {}".format(*spec["bounds"]))
@@ -264,7 +264,7 @@ def _domain(spec: Mapping[str, Any]) -> str:
 
 
 def _open_question(desk: Desk, spec: Mapping[str, Any]) -> str:
-    """Return what is not decided of a column; empty where all is."""
+    """Return the open decision on a column; empty where there is none."""
     role = spec.get("role")
     if role is None:
         return "no role"
@@ -312,7 +312,7 @@ def promise_view(desk: Desk) -> dict[str, Any]:
 
 
 def _meaning_here(desk: Desk) -> list[str]:
-    """Return what the promise means for this table, in whole sentences."""
+    """Return the meaning of the promise for this table, in whole sentences."""
     decisions, counts, told = desk.decisions, desk.class_counts, []
     k, epsilon, l, t, delta = (decisions.parameters.get(name) for name in ("k", "epsilon", "l", "t", "delta"))  # noqa: E741
     if k is not None:

@@ -118,7 +118,7 @@ def _sides(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _distortion(change: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what became of a column, and how far its distribution moved, in five steps for a colour."""
+    """Return the change of a column, and the distance that its distribution moved, in five steps for a colour."""
     distance = change.get("distance")
     action = str(change.get("action", "–"))
     if action == "dropped" or not change:
@@ -150,7 +150,7 @@ def _examples(candidates: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
 def _after(
     names: Sequence[str], row: Mapping[str, Any], then: Mapping[str, Any] | None, *, corresponds: bool
 ) -> list[tuple[str, bool]]:
-    """Return what a release shows of a row, cell by cell, and whether it is something else."""
+    """Return the released cells of a row, each with True where it differs."""
     if then is None:
         return [("left out", True) for _ in names]
     shown = ((name, then[name]) if name in then else (name, _NOT_RELEASED) for name in names)
@@ -227,7 +227,7 @@ def _found_after(desk: Desk, report: Mapping[str, Any]) -> str:
 
 
 def _usefulness(desk: Desk, rehearsal: Mapping[str, Any] | None) -> str:
-    """Return what was computed last: of the dry run, of the comparison, or of what was decided before."""
+    """Return the latest measure of usefulness: of the dry run, the comparison, or the earlier decision."""
     if rehearsal is not None:
         predicted = _predicted(rehearsal["report"])
         return _compared(desk) or predicted if predicted == _NOT_MEASURED else predicted
@@ -298,7 +298,7 @@ class ReleaseCost:
 
 
 def spending(report: Mapping[str, Any], epsilon: float | None, budget: float | None) -> ReleaseCost | None:
-    """Return what a release costs; None for one without noise.
+    """Return the cost of a release; None for one without noise.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ class ActionOutcome:
         return 0 if self.error is None else self.error.exit_code
 
     def annotations(self) -> Iterator[str]:
-        """Yield what marks the release in the run: a workflow command for each check that failed, or for the error."""
+        """Yield marks of the release in the run: a workflow command for each check that failed, or for the error."""
         if self.error is None:
             return
         failed = [check for check in self.checks if not check["passed"]]

@@ -31,7 +31,7 @@ _WORD_BITS = 64
 
 
 def level_numbers(rows: IntArray, k: int, most: int | None) -> IntArray:
-    """Return how many rows of each person stay, so that k people share every number, shape (n_people,).
+    """Return the number of rows of each person that stay, so that k people share every number, shape (n_people,).
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ class Hierarchy:
 
     @classmethod
     def of(cls, column: CodedColumn, declared: Column) -> Hierarchy | None:
-        """Return what is declared of a column, None when the search is free.
+        """Return the declared hierarchy of a column, None when the search is free.
 
         Raises
         ------

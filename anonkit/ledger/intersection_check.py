@@ -383,11 +383,11 @@ class JointFloor:
             )
 
     def _way_out(self, k: int) -> str:
-        """Return what releases it all the same: without means, or with the owner's word."""
+        """Return the remedies: a release without means, or the owner's word."""
         return f"{option('cells', 'bounds')} shows no means, of any method but mdav" if self.means else _accepting(k)
 
     def checks(self) -> tuple[Check, ...]:
-        """Return what the report states was checked: that the floor holds, never by how much."""
+        """Return the checks that the report states: that the floor holds, never by how much."""
         if self.asked is None or self.asked <= 1:
             return ()
         return (Check(name="joint_k", passed=True, observed=f"{self.asked} or more", required=self.asked),)

@@ -122,7 +122,7 @@ class Spending:
         return self._account.place is not None and self._account.place.may_be_there
 
     def earlier(self, place: Place) -> Earlier | None:
-        """Return what the ledger knows of this request and of the place of its release; None where it knows nothing.
+        """Return the ledger's entries on this request and of the place of its release; None where it knows nothing.
 
         Raises
         ------

@@ -386,7 +386,7 @@ class RFKA(RecodingMethod):
         return "what it tells about the target is not worth the rows it costs"
 
     def _first_bins(self, prepared: Prepared, column: CodedColumn) -> CodedColumn:
-        """Return what one-hot features are made of: of a column with a declared hierarchy, its first bins."""
+        """Return the column that one-hot features are made of: with a declared hierarchy, its first bins."""
         hierarchy = prepared.hierarchies.get(column.name)
         if self.features != "one-hot" or hierarchy is None or not hierarchy.widths:
             return column

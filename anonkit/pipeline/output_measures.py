@@ -218,7 +218,7 @@ class SourceCounts:
     def of(
         cls, promise: Guarantee, table: Source, engine: Engine, policy: Policy, randomness: Randomness | None
     ) -> SourceCounts | None:
-        """Return what will be counted; None where the promise is not about equivalence classes.
+        """Return the counts to make; None where the promise is not about equivalence classes.
 
         Parameters
         ----------

@@ -129,7 +129,7 @@ class PopulationFile:
             return people_of(self.file, policy, types, engine, private)
 
     def as_it_is(self) -> str | Path | pa.Table:
-        """Return what is opened like the plain table that is validated."""
+        """Return the path or table to open like the plain table that is validated."""
         if isinstance(self.file, str):
             return whole_table(self.file)
         return self.file if isinstance(self.file, Path) else arrow_table(self.file)

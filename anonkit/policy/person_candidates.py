@@ -50,7 +50,7 @@ class Candidate:
 
 
 def joined_name(columns: Sequence[str]) -> str:
-    """Return what several columns that name a person together are called."""
+    """Return the joint name of several columns that name a person together."""
     return ", ".join(columns)
 
 

@@ -308,7 +308,7 @@ def _column(change: Mapping[str, Any], at: int) -> dict[str, Any]:
 
 
 def distribution_chart(change: Mapping[str, Any], *, name: str) -> str:
-    """Return what became of a column that has bars: the open bar of each pair is the source, the solid the release.
+    """Return the chart of a column that has bars: the open bar of each pair is the source, the solid the release.
 
     Parameters
     ----------

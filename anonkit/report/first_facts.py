@@ -445,7 +445,7 @@ def _secret(name: str, values: Sequence[Json], risk: Json, promise: Json, *, is_
 
 
 def usefulness_sentences(report: Json) -> Iterator[Sentence]:
-    """Yield what is public of the release's usefulness, each figure beside what guessing has."""
+    """Yield the public measures of the release's usefulness, each figure beside what guessing has."""
     utility = report["utility"]
     scores = utility.get("prediction_of_target")
     target = next((column["name"] for column in report["columns"] if column["role"] == "target"), None)

@@ -152,7 +152,7 @@ def _copied(response: Any, place: Path) -> int:
 
 
 def _credentials(parts: SplitResult) -> str | None:
-    """Return what is sent to the host for a user and a password, of the address or of ~/.netrc."""
+    """Return the header for a user and a password, of the address or of ~/.netrc."""
     user, at, _ = parts.netloc.rpartition("@")
     if at:
         name, _, password = user.partition(":")

@@ -86,7 +86,7 @@ class Finish(Protocol):
     """A last step on mapped rows; all arrays have the same length."""
 
     def __call__(self, batch: pa.RecordBatch, rows: Rows) -> Sequence[pa.Array]:
-        """Return what goes out of some rows and their numbers."""
+        """Return the output of some rows and their numbers."""
         ...
 
 
@@ -263,7 +263,7 @@ def out_schema(schema: pa.Schema, *more: tuple[str, pa.DataType]) -> pa.Schema:
 
 
 def in_our_words(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield what a task makes.
+    """Yield the output of a task.
 
     Raises
     ------

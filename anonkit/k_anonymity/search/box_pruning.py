@@ -83,7 +83,7 @@ def with_a_cut_of(splits: BoxNodes, kept: BoolArray, number: int) -> BoolArray:
 
 
 def telling_cuts(splits: BoxNodes, node: IntArray, rows: FloatArray, told: Predicted) -> BoolArray:
-    """Return which cuts of a division stay.
+    """Return a mask of the cuts of a division that stay.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ _STEPS = 2.0**20  # the guide is rounded to parts of the spread of a column, so 
 
 
 def joint_guide(columns: Sequence[CodedColumn], rows: FloatArray) -> FloatArray:
-    """Return what guides in place of a target, for each entry.
+    """Return the guide in place of a target, for each entry.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def _by_frequency(codes: IntArray, rows: FloatArray, size: int) -> IntArray:
 
 
 def relatedness(columns: Sequence[CodedColumn]) -> dict[str, float]:
-    """Return how much of the other columns each one explains: mean R² over their outputs, in [0, 1].
+    """Return the share of the other columns that each one explains: mean R² over their outputs, in [0, 1].
 
     Parameters
     ----------
@@ -355,7 +355,7 @@ def guided_boxes(
     brief: bool = False,
     seed: int = 0,
 ) -> tuple[BoxTree, Partition, FloatArray]:
-    """Return what `grow_boxes` does, and what a forest predicts for each row.
+    """Return the boxes of `grow_boxes`, and the prediction of a forest for each row.
 
     Returns
     -------

@@ -309,7 +309,7 @@ class LabelledRows:
         return out
 
     def contingency(self, feature: int) -> FloatArray:
-        """Return how many rows of each class have each value of a feature, shape (n_classes, n_values)."""
+        """Return the contingency table of class by value of a feature, shape (n_classes, n_values)."""
         codes = self.codes(feature)
         width = int(codes.max(initial=0)) + 1
         counts = np.bincount(self.labels * width + codes, minlength=self.n_classes * width)

@@ -156,7 +156,7 @@ class TreeTarget(ABC):
 
     @abstractmethod
     def errors(self, tree: Any, leaves: IntArray, rows: IntArray) -> FloatArray:
-        """Return how wrong a tree is about rows that are in these leaves, shape (n_rows,)."""
+        """Return the error of a tree on rows that are in these leaves, shape (n_rows,)."""
 
 
 def grown(target: TreeTarget, rows: Matrix, size: ForestSize, seed: int) -> tuple[BaggedTrees, Told]:
@@ -207,7 +207,7 @@ def _told_by(target: TreeTarget, rows: Matrix, size: ForestSize, model: BaggedTr
 def _losses(
     target: TreeTarget, rows: Matrix, size: ForestSize, tree: Any, oob: IntArray, seed: tuple[int, int]
 ) -> FloatArray:
-    """Return how much more wrong one tree is with each feature permuted among its OOB rows, shape (n_features,).
+    """Return the increase in error of one tree with each feature permuted among its OOB rows, shape (n_features,).
 
     With `oob_rows` set, the rows are a random part of the OOB rows and the sum is scaled up to all of them, which
     leaves its expectation as it was. A row is sent down the tree again only where its value has changed and its route

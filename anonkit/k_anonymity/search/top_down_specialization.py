@@ -427,7 +427,7 @@ class _Search:
 
 
 def _weights(importance: Sequence[float], exponent: float) -> list[float]:
-    """Return what gains are multiplied by, 1 for the most important column."""
+    """Return the weights of gains, 1 for the most important column."""
     top = max(importance)
     if top <= 0:
         return [1.0] * len(importance)

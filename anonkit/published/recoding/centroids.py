@@ -144,7 +144,7 @@ class Centroids(
 
     @property
     def columns(self) -> Mapping[str, Cells]:
-        """What every group shows in each column."""
+        """The value that every group shows in each column."""
         return dict((*self.categories, *self.means))
 
     @property

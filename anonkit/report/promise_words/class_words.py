@@ -62,11 +62,11 @@ class PromiseWords(Protocol):
         ...
 
     def questions(self, report: Json) -> Iterator[list[Phrase]]:
-        """Yield what no program can answer and the reviewer has to."""
+        """Yield the questions that no program can answer and the reviewer has to."""
         ...
 
     def uncounted_risk(self, promise: Json) -> str:
-        """Return what is known of re-identification where class sizes mean nothing."""
+        """Return the bound on re-identification where class sizes mean nothing."""
         ...
 
     def unchecked(self, promise: Json, names: set[str]) -> list[str]:

@@ -185,7 +185,7 @@ class LocalDPWords(LossWords):
             yield from super().questions(report)
 
     def uncounted_risk(self, promise: Json) -> str:
-        """Return what bounds re-identification, if anything."""
+        """Return the bound on re-identification, if there is one."""
         if _is_boundless(promise):
             return (
                 "no ε bounds what a whole row adds to an attacker's knowledge. Treat its risk as that of the source "
