@@ -127,8 +127,8 @@ def draft_policy(
         source = stays.scan(engine, Policy(encoding=written_in))
         forms, source = read_by_forms(source, Policy(), engine)
         grouped = {*stays.grouped, *_grouped_in_texts(source, engine)} if how.get("decimal") is None else set()
-        said = lost_cells({"points_between_figures": sorted(grouped)}, counted=False)
-        lines = [f"# {on_command_line(note)}" for note in (*stays.notes, *said)]
+        warnings = lost_cells({"points_between_figures": sorted(grouped)}, counted=False)
+        lines = [f"# {on_command_line(note)}" for note in (*stays.notes, *warnings)]
         lines += [*([] if written_in == UTF8 else [f'encoding = "{written_in}"']), *_decimal_line(how.get("decimal"))]
         return _drafted(table, source, target, lines, forms, ask, engine, progress)
 

@@ -122,8 +122,8 @@ def guiding_target(
         )
     labels = labels.copy()
     labels[there] = commonest(labels[there], CLASSES_APART)[0]
-    told = f"The target {target.name!r} has more than {CLASSES_APART} classes: the rarest guided the search as one."
-    return GuidingTarget(task=found.task, labels=labels, numbers=None, notes=(*notes, told))
+    note = f"The target {target.name!r} has more than {CLASSES_APART} classes: the rarest guided the search as one."
+    return GuidingTarget(task=found.task, labels=labels, numbers=None, notes=(*notes, note))
 
 
 def _as_number(target: CodedColumn, codes: IntArray, notes: tuple[str, ...], hidden: BoolArray | None) -> GuidingTarget:

@@ -332,8 +332,8 @@ def _outlines(policy: Policy, recoding: Recoding) -> dict[str, Any]:
         levels = (column.labels, *(column.coarser or ())) if isinstance(column, Grouping) else ()
         groups = () if isinstance(column, Grouping) else (column.named or ())
         shown[column.name] = {*(label for level in levels for label in level), *(name for name, _ in groups)}
-    told = {name: sorted(label for label in labels if label not in (None, MASK)) for name, labels in shown.items()}
-    return {"places": {name: outlines(labels) for name, labels in told.items()}} if told else {}
+    listed = {name: sorted(label for label in labels if label not in (None, MASK)) for name, labels in shown.items()}
+    return {"places": {name: outlines(labels) for name, labels in listed.items()}} if listed else {}
 
 
 def limits_rows(policy: Policy) -> bool:

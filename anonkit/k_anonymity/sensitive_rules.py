@@ -245,12 +245,12 @@ def plain_rules(model: AnonymityModel, policy: Policy) -> tuple[SensitiveRule, .
     return tuple(
         SensitiveRule(
             name=name,
-            asked=asked,
+            asked=required,
             no_values=frozenset(NO_VALUES) - {folded_text(text) for text in policy.column(name).domain_values or ()},
             missing_is_value=name in policy.missing_is_value,
-            caps=Caps() if capped and not asked.asked() else None,
+            caps=Caps() if capped and not required.asked() else None,
         )
-        for name, asked in model.asked_of(policy).items()
+        for name, required in model.asked_of(policy).items()
     )
 
 

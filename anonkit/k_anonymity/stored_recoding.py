@@ -396,8 +396,8 @@ def _column(raw: Mapping[str, Any], weight: Mapping[str, Any] | None) -> Column:
         # for others it has the policy's own word, which is about quasi-identifiers
         return column if column.role is Role.QUASI_IDENTIFIER else replace(column, missing=None)
     treatment = Missing.CATEGORY if raw["missing_is_value"] else None
-    asked: dict[str, Any] = {key: float(raw[key]) for key in ("l", "t", "alpha", "tolerance") if key in raw}
-    return replace(column, missing=treatment, sensitive=column.role is Role.TARGET, **asked)
+    required: dict[str, Any] = {key: float(raw[key]) for key in ("l", "t", "alpha", "tolerance") if key in raw}
+    return replace(column, missing=treatment, sensitive=column.role is Role.TARGET, **required)
 
 
 def _column_type(arrow: str) -> ColumnType | None:

@@ -236,11 +236,11 @@ def measured_population(
     population = people_of(against.file, source.policy, types, source.engine, private)
     sample, people = _people_of_classes(released, population)
     figures = matched_classes(sample, people)
-    asked = {} if against.k_map is None else {"k_map_required": against.k_map}
+    required = {} if against.k_map is None else {"k_map_required": against.k_map}
     block = {
         "basis": "file",
         "assumption": WHOLE_POPULATION,
-        "estimates": {"rows": population.rows, **figures, **asked},
+        "estimates": {"rows": population.rows, **figures, **required},
     }
     rows, again = people_of_classes(released.data, released.shown, released.recoding, population)
     counts = released.counted.counts

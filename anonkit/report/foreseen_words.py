@@ -198,9 +198,9 @@ def _noise(tables: Sequence[Json]) -> Iterator[Sentence]:
     """Yield the noise of the noisiest tables; they come first."""
     if not tables:
         return
-    told = ", ".join(f"{number(table['reaches'])} ({_table(table)})" for table in tables[:_TABLES])
+    reaches = ", ".join(f"{number(table['reaches'])} ({_table(table)})" for table in tables[:_TABLES])
     rest = f"; less in {number(len(tables) - _TABLES)} more" if len(tables) > _TABLES else ""
-    yield plain(f"Noise carries a count, 19 times in 20, by no more than {told}{rest}.")
+    yield plain(f"Noise carries a count, 19 times in 20, by no more than {reaches}{rest}.")
 
 
 def _table(table: Json) -> str:

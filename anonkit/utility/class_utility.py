@@ -369,8 +369,8 @@ def pair_marginals(source: pa.Table, shown: pa.Table, released: NDArray[np.bool_
         (one, other), (left, right) = (bins[name] for name in pair), (labels[name][released] for name in pair)
         true = _joint(one, other, one.max() + 1, other.max() + 1)
         shapes = (len(spread[pair[0]]), len(spread[pair[1]]))
-        told = spread[pair[0]].T @ _joint(left, right, *shapes) @ spread[pair[1]]
-        found[pair] = float(np.abs(true - told).sum() / 2)
+        joint = spread[pair[0]].T @ _joint(left, right, *shapes) @ spread[pair[1]]
+        found[pair] = float(np.abs(true - joint).sum() / 2)
     worst = max(found, key=lambda pair: found[pair])
     return {
         "pairs": len(found),

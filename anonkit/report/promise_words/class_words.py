@@ -261,6 +261,6 @@ class ClassWords:
         needed += [
             f"{model}:{name}" for model in _MODELS if model in parameters for name in parameters.get("sensitive", ())
         ]
-        needed += [f"{model}:{name}" for name, asked in parameters.get("of_columns", {}).items() for model in asked]
+        needed += [f"{model}:{name}" for name, models in parameters.get("of_columns", {}).items() for model in models]
         needed += [f"confidence_cap:{name}" for name in parameters.get("confidence_cap", {}).get("columns", ())]
         return [name for name in needed if name not in names]

@@ -134,8 +134,8 @@ class ApproximateDPWords(LossWords):
 
     def questions(self, report: Json) -> Iterator[list[Phrase]]:
         """Ask about delta first: at one in the number of those protected the promise allows for showing one."""
-        if told := delta_words(report):
-            wrong, follows = told
+        if warning := delta_words(report):
+            wrong, follows = warning
             yield [Phrase(wrong, is_bad=True), Phrase(follows)]
         else:
             yield plain(most_words(report))
