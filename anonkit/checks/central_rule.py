@@ -209,10 +209,11 @@ def rule_checks(params: Mapping[str, Any], facts: PublicFacts, rule: RebuiltRule
         name="rule", passed=told == rebuilt, observed=_in_words(told, rebuilt), required=_in_words(rebuilt, told)
     )
     numbers = [attribute.domain for attribute in facts.attributes if attribute.domain.categories is None]
+    learned = {"weights": own.weights > 0, "calibration": own.slope > 0}
     seen = (
         all(domain.cells == fewest(own.cells, domain.multiples) for domain in numbers),
         integers(params["scores"]["regions"]) == _regions(params["trees"][0], own.region_depth),
-        [name in params for name in ("weights", "calibration")] == [own.weights > 0, own.slope > 0],
+        *(found == (name in params) for name, found in learned.items()),
         sum(1 for table in params["histograms"][0] if table) == own.asked,
         rule.grid is None or is_followed(rule.grid, params["trees"][0], [one.name for one in facts.attributes]),
         is_of_format(params, facts.family, gaussian=rule.rho > 0),
