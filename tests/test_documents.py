@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from anonkit.documents import ParamsPart, ReportPart, left_out, named, plain, read
+from anonkit.documents import Loss, ParamsPart, ReportPart, called, kept_as, left_out, named, plain, read
 from anonkit.errors import ParameterError, ReleaseFormatError
 
 
@@ -81,6 +81,88 @@ class Shown(ReportPart, keys=("loss", "rate=inner.rate", "twice", "more")):
         return 2 * self.loss
 
 
+@dataclass(frozen=True, kw_only=True)
+class Fixed(ParamsPart, keys=("type=type", "size"), damage="a fixed one needs a size"):
+    """One of two parts that are distinguished by their type."""
+
+    type: ClassVar[str] = "fixed"
+    size: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Free(ParamsPart, keys=("ends", "note?"), made_by="between"):
+    """The other one, made of two numbers."""
+
+    type: ClassVar[str] = "free"
+    low: int
+    high: int
+    note: str | None = None
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """Both numbers."""
+        return self.low, self.high
+
+    @classmethod
+    def between(cls, *, ends: tuple[int, int], note: str | None = None) -> Free:
+        """Return the part between two numbers."""
+        return cls(low=ends[0], high=ends[1], note=note)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tagged(ParamsPart, keys=("format", "type=own.type", "own", "**more", "loss")):
+    """A document with a part of one of two types."""
+
+    format: ClassVar[str] = "tagged-1"
+    format_hint: ClassVar[str] = "others write no such document"
+    own: Fixed | Free | None
+    more: Inner | None
+    loss: Loss = math.inf
+
+
+@dataclass(frozen=True, kw_only=True)
+class Either(ParamsPart):
+    """A part of one of two types without a key for them."""
+
+    own: Fixed | Free
+    kinds: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ends(ParamsPart):
+    """Two numbers that stand for a range."""
+
+    first: int
+    last: int
+
+    @classmethod
+    def of(cls, numbers: range) -> Ends:
+        """Return the ends of a range."""
+        return cls(first=numbers.start, last=numbers.stop - 1)
+
+    @property
+    def value(self) -> range:
+        """The range."""
+        return range(self.first, self.last + 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranges(ParamsPart, keys=("own", "other", "**spread")):
+    """Ranges by their ends."""
+
+    own: range | None = field(default=None, metadata=kept_as(Ends))
+    other: range = field(default=range(0), metadata=kept_as(Ends, left_out=True))
+    spread: range = field(metadata=kept_as(Ends))
+
+
+TAGGED = {
+    "format": "tagged-1",
+    "type": "free",
+    "own": {"ends": [1, 2]},
+    "kind": "inner",
+    "rate": 3,
+    "loss": "inf",
+}
 LEAST = {"name": "n", "missing": True, "law": "laplace", "level": 0.25, "size": 1.0, "counts": [0, 0]}
 FULL = {**LEAST, "inner": {"kind": "inner", "rate": 3}, "by_hand": {"place": 7}, "notes": ["a"], "counts": [1, 2]}
 
@@ -154,3 +236,67 @@ def test_plain_values_and_lists_of_parts() -> None:
     ]
     assert type(plain(Law.LAPLACE)) is str
     assert read(tuple[Inner, ...], [{"rate": 1}]) == (Inner(rate=1),)
+
+
+def test_a_part_is_read_by_its_type_and_its_constructor() -> None:
+    """The type is a key beside it, keys of another part are among its own, and parameters are those of the method."""
+    read_again = Tagged.from_params(TAGGED)
+    assert read_again == Tagged(own=Free(low=1, high=2), more=Inner(rate=3))
+    assert read_again.to_params() == TAGGED
+    fixed = {**TAGGED, "type": "fixed", "own": {"size": 1}, "loss": 1.5}
+    assert Tagged.from_params(fixed) == Tagged(own=Fixed(size=1), more=Inner(rate=3), loss=1.5)
+    assert Tagged.from_params({**TAGGED, "type": None, "own": None}).own is None
+    assert Tagged(own=Free(low=1, high=2, note="n"), more=None).to_params()["own"] == {"ends": [1, 2], "note": "n"}
+    assert "rate" not in Tagged(own=None, more=None).to_params()
+
+
+def test_a_part_without_a_type_is_known_by_its_first_key() -> None:
+    """Where no key says which one it is; sets are written in order."""
+    either = Either.from_params({"own": {"ends": [1, 2]}, "kinds": ["b", "a"]})
+    assert either == Either(own=Free(low=1, high=2), kinds=frozenset("ab"))
+    assert either.to_params()["kinds"] == ["a", "b"]
+    for damage in ({"own": {"none": 1}}, {"own": 3}, {"kinds": {}}, {"kinds": "ab"}):
+        with pytest.raises(ReleaseFormatError):
+            Either.from_params({"own": {"ends": [1, 2]}, "kinds": [], **damage})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": "tagged-2"}, "not of format tagged-1\nHint: others write no such document"),
+        ({"type": "other"}, "unknown type\nHint: known: fixed, free"),
+        ({"type": ["fixed"]}, "unknown type"),
+        ({"type": "fixed"}, "a fixed one needs a size"),
+        ({"own": {"ends": [1]}}, "a part of the params lacks a key"),
+        ({"own": {"ends": "12"}}, "a part of the params lacks a key"),
+        ({"own": {"ends": {"1": 2}}}, "a part of the params lacks a key"),
+        ({"loss": "-inf"}, "a part of the params lacks a key"),
+    ],
+)
+def test_what_is_not_as_declared_is_refused_in_its_words(change: dict[str, Any], message: str) -> None:
+    """Another format, an unknown type, and damage with the words of the part; no text is a list."""
+    with pytest.raises(ReleaseFormatError, match=message):
+        Tagged.from_params({**TAGGED, **change})
+
+
+def test_a_field_may_be_a_part_in_the_document() -> None:
+    """Its value is made of the part again; none stays none."""
+    ranges = Ranges(own=None, spread=range(1, 3))
+    assert ranges.to_params() == {"own": None, "first": 1, "last": 2}
+    assert Ranges.from_params(ranges.to_params()) == ranges
+    full = Ranges(own=range(2), other=range(4, 5), spread=range(1, 3))
+    assert full.to_params()["other"] == {"first": 4, "last": 4}
+    assert Ranges.from_params(full.to_params()) == full
+
+
+def _added(*, first: int, second: int = 2) -> int:
+    return first + second
+
+
+def test_a_function_is_called_with_an_object() -> None:
+    """Of the types of its parameters; a key that is none of them is refused unless it is passed over."""
+    assert called(_added, {"first": 1}, "damaged") == 3
+    assert called(_added, {"first": 1, "second": 1, "more": 0}, "damaged", closed=False) == 2
+    for raw in ({"first": "1"}, {}, {"first": 1, "more": 0}, [], 3):
+        with pytest.raises(ReleaseFormatError, match="damaged"):
+            called(_added, raw, "damaged")

@@ -40,7 +40,7 @@ from anonkit.engines.snapshots.dispatch import snapshot
 from anonkit.errors import AnonkitError, ParameterError, PolicyError
 from anonkit.methods.safepub import FORMAT as DRAWN_ROWS
 from anonkit.policy import places
-from anonkit.policy.calendar_columns import Calendar
+from anonkit.policy.calendar_columns import Calendar, StatedCalendar
 from anonkit.policy.column_declarations import Column, ColumnType, Outside, Role
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.person_candidates import joint_keys
@@ -392,11 +392,11 @@ def _declared(column: dict[str, Any], kind: ColumnType) -> Column:
     outside = column.get("place", column.get("calendar", {})).get("outside")
     stated = None if outside is None else Outside(outside)
     if "place" in column:
-        place = places.GeographicPlace.from_params(column["place"], f"place {name!r}")
+        place = places.GeographicPlace.of(places.StatedPlace.from_params(column["place"]), f"place {name!r}")
         beyond = Outside.MISSING if place.box is None else stated
         return Column(name=name, role=Role.INSENSITIVE, place=place, outside=beyond)
     if "calendar" in column:
-        calendar = Calendar.from_params(column["calendar"], f"column {name!r}")
+        calendar = Calendar.of(StatedCalendar.from_params(column["calendar"]), f"column {name!r}")
         return Column(name=name, calendar=calendar, outside=Outside.MISSING if calendar.bounds is None else stated)
     role = Role.IDENTIFIER if column.get("role") == Role.IDENTIFIER else Role.QUASI_IDENTIFIER
     return Column(name=name, type=kind, role=role)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from anonkit.auditing.attacks.success_rates import REFUTED_ALPHA, Guesser, LossBound, epsilon_of_guesses
 from anonkit.domains.coded_columns import FloatArray
 from anonkit.domains.domain_codes import codes_of_cells
-from anonkit.domains.number_bins import Categories, Grid, classes_from_params
+from anonkit.domains.number_bins import Categories, DeclaredTarget, Grid
 from anonkit.engines import open_engine
 from anonkit.methods import make_method
 from anonkit.policy.column_declarations import Column, Missing, Role
@@ -35,7 +35,7 @@ from anonkit.published.additive_scores import places_of, region_of_nodes
 from anonkit.published.marginal_tables import OneWayTable, PairTable
 from anonkit.published.product_mixtures import FORMATS as MARGINALS
 from anonkit.published.statements.noise_statement import FORMAT as STATEMENT
-from anonkit.published.statements.noise_statement import CellRows, Count, Sum, from_params
+from anonkit.published.statements.noise_statement import CellRows, Count, ReleasedStatement, Sum
 from anonkit.published.tree_model import FORMATS as FORESTS
 from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness
@@ -236,7 +236,7 @@ def seen_of(records: pa.Table, draft: Draft) -> Seen:
     stated = params["target"]
     target = None if stated is None else str(stated["name"])
     if target is not None:
-        domains[target] = classes_from_params(stated)
+        domains[target] = DeclaredTarget.from_params(stated).domain
     batch = records.combine_chunks().to_batches()[0]
     codes = {name: codes_of_cells(batch, name, domain) for name, domain in domains.items()}
     parts = [(0, attribute) for attribute in _released(records, draft, domains, target)]
@@ -263,7 +263,8 @@ def _domain(stated: Mapping[str, Any]) -> Categories | Grid:
 
 def _of_statement(records: pa.Table, draft: Draft) -> Seen:
     """Return the noisy number of the cell of each record in every table, every choice, and the released rows alike."""
-    statement, values = from_params(draft.params)
+    released = ReleasedStatement.from_params(draft.params)
+    statement, values = released.statement, released.values
     batch = records.combine_chunks().to_batches()[0]
     codes = {name: codes_of_cells(batch, name, domain) for name, domain in statement.domains.items()}
     parts: list[tuple[int, IntArray]] = []

@@ -82,7 +82,7 @@ def recounted(
         people=people,
         recursive=(2, 3) if recursive is None else tuple(sorted({2, 3, recursive[1]})),
         target=params.get("target") if params.get("target") in schema.names else None,
-        reading=ReadValues.from_params(params, rows) if promise.sensitive else ReadValues(),
+        reading=ReadValues.of_release(params, rows) if promise.sensitive else ReadValues(),
         **looked_at(promise, schema.names, params.get("target"), insensitive),
     )
     return replace(found, keys=rarest_of_keys(data, (key.columns for key in promise.keys), schema.names))

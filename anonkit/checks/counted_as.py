@@ -54,7 +54,7 @@ class ReadValues:
     """Rows that the caps were fixed on and the table has no more; None: the caps are those of another table."""
 
     @classmethod
-    def from_params(cls, params: Mapping[str, Any], rows: Mapping[str, Any]) -> ReadValues:
+    def of_release(cls, params: Mapping[str, Any], rows: Mapping[str, Any]) -> ReadValues:
         """Return the definition in the `params.json` of a release, and the `rows` of its report.
 
         Of a release of version 0.1, which defines no values, strings are read by the list of today.

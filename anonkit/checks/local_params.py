@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from anonkit.checks.central_params import says_truth_values
 from anonkit.checks.local_matrices import (
     MOST_CODES,
     BlindAndNear,
@@ -28,12 +27,15 @@ from anonkit.checks.local_matrices import (
     truth_or_blind,
 )
 from anonkit.checks.number_cells import EqualCells, Multiples, fewest, multiples_of
+from anonkit.documents import called, read
 from anonkit.errors import ReleaseFormatError
 
 FORMAT = "anonkit-randomized-1"
 _WORD_BITS = (16, 32, 64)
 _RESPONSE, _MATRIX, _BAND, _TRANSFORMED = "randomized-response", "response-matrix", "band-response", "trr"
 _SETS, _MOST_PAIRS = "set-response", 4096
+_DAMAGED = "an attribute of the params lacks a key or has one of the wrong kind"
+_CLOSED = "a mechanism or domain of the params has a key too many, too few or of the wrong kind"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,17 +193,17 @@ def read_answers(params: Mapping[str, Any]) -> PublishedAnswers:
     """
     if params.get("format") != FORMAT:
         raise ReleaseFormatError(f"the params are not of format {FORMAT}")
-    try:
-        target, asked_column = params["target"], params["asked_column"]
-        table = PublishedAnswers(
-            attributes=tuple(_attribute(attribute) for attribute in _list(params["attributes"])),
-            target=None if target is None else _target(target),
-            asked_column=None if asked_column is None else _text(asked_column),
-        )
-    except (KeyError, TypeError, AttributeError):
-        raise ReleaseFormatError("an attribute of the params lacks a key or has one of the wrong kind") from None
+    table = called(_table, params, _DAMAGED, closed=False)
     _check_table(table)
     return table
+
+
+def _table(*, attributes: list[Any], target: Any, asked_column: str | None) -> PublishedAnswers:
+    return PublishedAnswers(
+        attributes=tuple(_column(attribute) for attribute in attributes),
+        target=None if target is None else _target(target),
+        asked_column=asked_column,
+    )
 
 
 def _check_table(table: PublishedAnswers) -> None:
@@ -223,62 +225,61 @@ def _check_table(table: PublishedAnswers) -> None:
                 raise ReleaseFormatError(f"attribute {attribute.name!r}: its mechanism and its domain differ in size")
 
 
-def _target(raw: Mapping[str, Any]) -> RandomizedColumn:
-    if raw["mechanism"] is not None:
-        target = _attribute({**raw, "joint_with_target": False})
-        if target.domain is not None and target.words is not None and target.words.n_codes != target.domain.size:
-            raise ReleaseFormatError(f"target {target.name!r}: its mechanism and its classes differ in number")
-        return target
-    if raw["parameters"] is not None or raw["epsilon"] is not None:
-        raise ReleaseFormatError("a target without a mechanism has parameters")
-    return RandomizedColumn(
-        name=_text(raw["name"]),
-        domain=_domain(raw["type"], raw["domain"]),
-        raw_domain=raw["domain"],
-        raw_parameters=None,
-        mechanism=None,
-        words=None,
-        transformation=None,
-        joint=False,
-        stated=None,
-    )
+def _column(raw: Any) -> RandomizedColumn:
+    column = called(_attribute, raw, _DAMAGED, closed=False)
+    if column.mechanism is None:
+        raise ReleaseFormatError("the params name an unknown mechanism")
+    return column
 
 
-def _attribute(raw: Mapping[str, Any]) -> RandomizedColumn:
-    mechanism, parameters = _text(raw["mechanism"]), raw["parameters"]
-    domain, joint = _domain(raw["type"], raw["domain"]), _flag(raw["joint_with_target"])
+def _target(raw: Any) -> RandomizedColumn:
+    target = called(_attribute, {**read(dict[str, Any], raw), "joint_with_target": False}, _DAMAGED, closed=False)
+    if target.domain is not None and target.words is not None and target.words.n_codes != target.domain.size:
+        raise ReleaseFormatError(f"target {target.name!r}: its mechanism and its classes differ in number")
+    return target
+
+
+def _attribute(
+    *,
+    name: str,
+    type: str,  # noqa: A002 - the key of the params
+    domain: dict[str, Any] | None,
+    mechanism: str | None,
+    parameters: dict[str, Any] | None,
+    joint_with_target: bool,
+    epsilon: Any,
+) -> RandomizedColumn:
+    own, is_joint = _domain(type, domain), joint_with_target
     words: ResponseWords | None = None
     transformation, band = None, 1
-    if mechanism == _RESPONSE:
-        words = _response(parameters)
-    elif mechanism == _MATRIX:
-        words = _own_matrix(parameters)
-    elif mechanism == _BAND:
-        words, band = _band(parameters), _whole(parameters["band"])
-    elif mechanism == _SETS:
-        words = _sets(parameters)
-    elif mechanism == _TRANSFORMED:
-        transformation = _transformation(parameters)
-    else:
+    if mechanism is None and (parameters is not None or epsilon is not None):
+        raise ReleaseFormatError("a target without a mechanism has parameters")
+    if mechanism == _TRANSFORMED:
+        transformation = called(_transformation, parameters, _CLOSED)
+    elif mechanism in _WORDS:
+        words = called(_WORDS[mechanism], parameters, _CLOSED)
+        band = (parameters or {}).get("band", 1)
+    elif mechanism is not None:
         raise ReleaseFormatError("the params name an unknown mechanism")
-    fits = {
-        _BAND: isinstance(domain, BoundedCells),
-        _TRANSFORMED: domain is None and raw["type"] == "number" and not joint,
+    fits: dict[str | None, bool] = {
+        None: True,
+        _BAND: isinstance(own, BoundedCells),
+        _TRANSFORMED: own is None and type == "number" and not is_joint,
     }
     if isinstance(words, BlindAndSets):
-        fits[_SETS] = domain is not None and domain.size == words.n_values
-    if not fits.get(mechanism, domain is not None) or (joint and mechanism == _MATRIX):
-        raise ReleaseFormatError(f"attribute {_text(raw['name'])!r}: its mechanism and its domain do not go together")
+        fits[_SETS] = own is not None and own.size == words.n_values
+    if not fits.get(mechanism, own is not None) or (is_joint and mechanism == _MATRIX):
+        raise ReleaseFormatError(f"attribute {name!r}: its mechanism and its domain do not go together")
     return RandomizedColumn(
-        name=_text(raw["name"]),
-        domain=domain,
-        raw_domain=raw["domain"],
+        name=name,
+        domain=own,
+        raw_domain=domain,
         raw_parameters=parameters,
         mechanism=mechanism,
         words=words,
         transformation=transformation,
-        joint=joint,
-        stated=stated_loss(raw["epsilon"]),
+        joint=is_joint,
+        stated=None if mechanism is None else stated_loss(epsilon),
         band=band,
     )
 
@@ -286,113 +287,134 @@ def _attribute(raw: Mapping[str, Any]) -> RandomizedColumn:
 # --- domains -----------------------------------------------------------------------------------------------------
 
 
-def _domain(kind: object, raw: Mapping[str, Any] | None) -> ListedCategories | BoundedCells | None:
+def _domain(kind: str, raw: Any) -> ListedCategories | BoundedCells | None:
     if kind not in ("category", "number") or (kind == "category" and raw is None):
         raise ReleaseFormatError("a column of the params is neither a category nor a number")
     if raw is None:
         return None
-    numbers = ("bounds", "cells", *(["step"] if "step" in raw else []))
-    categories = ("categories", *(["truth_values"] if "truth_values" in raw else []))
-    _only(raw, *(categories if kind == "category" else numbers), "has_missing")
-    missing = _flag(raw["has_missing"])
-    if kind == "category":
-        values = tuple(_text(value) for value in _list(raw["categories"]))
-        if not values or len(set(values)) != len(values):
-            raise ReleaseFormatError("the categories of the params must be distinct and at least one")
-        return ListedCategories(values=values, has_missing=missing, truth_values=says_truth_values(raw))
-    lower, upper = _bounds(raw["bounds"])
-    cells, multiples = _size(raw["cells"]), multiples_of(raw, (lower, upper))
+    return called(_listed, raw, _CLOSED) if kind == "category" else called(_bounded, raw, _CLOSED)
+
+
+def _listed(*, categories: tuple[str, ...], has_missing: bool, truth_values: bool | None = None) -> ListedCategories:
+    if not categories or len(set(categories)) != len(categories):
+        raise ReleaseFormatError("the categories of the params must be distinct and at least one")
+    if truth_values not in (None, True) or (truth_values and categories != ("false", "true")):
+        raise ReleaseFormatError("a domain of the params calls other categories than false and true truth values")
+    return ListedCategories(values=categories, has_missing=has_missing, truth_values=truth_values is True)
+
+
+def _bounded(*, bounds: tuple[float, float], cells: int, has_missing: bool, step: float | None = None) -> BoundedCells:
+    lower, upper = _ordered(bounds)
+    multiples = None if step is None else multiples_of({"step": step}, (lower, upper))
+    _check_sizes(cells)
     if fewest(cells, multiples) != cells:
         raise ReleaseFormatError("a domain of the params has more cells than numbers")
-    return BoundedCells(lower=lower, upper=upper, cells=cells, has_missing=missing, multiples=multiples)
+    return BoundedCells(lower=lower, upper=upper, cells=cells, has_missing=has_missing, multiples=multiples)
 
 
-def _bounds(raw: object) -> tuple[float, float]:
-    bounds = [_finite(bound) for bound in _list(raw)]
-    if len(bounds) != 2 or not bounds[0] < bounds[1] or math.isinf(bounds[1] - bounds[0]):
+def _ordered(bounds: tuple[float, float]) -> tuple[float, float]:
+    low, high = float(bounds[0]), float(bounds[1])
+    if not low < high or math.isinf(high - low):
         raise ReleaseFormatError("bounds of the params must be two finite numbers, the lower first")
-    return bounds[0], bounds[1]
+    return low, high
 
 
-# --- mechanisms --------------------------------------------------------------------------------------------------
+# --- mechanisms: the keywords of each function are the keys of its parameters -----------------------------------------
 
 
-def _response(raw: Mapping[str, Any]) -> BlindAndNear:
-    even = "blind_weight" in raw
-    _only(raw, "word_bits", "categories", "truth_weight", "blind_weight" if even else "blind_weights")
-    size = _size(raw["categories"])
-    blind = [_whole(raw["blind_weight"])] * size if even else [_whole(weight) for weight in _list(raw["blind_weights"])]
-    if len(blind) != size:
+def _response(
+    *, word_bits: int, categories: int, truth_weight: int, blind_weight: int | None = None, blind_weights: Any = None
+) -> BlindAndNear:
+    _check_sizes(categories)
+    if (blind_weight is None) == (blind_weights is None):
+        raise ReleaseFormatError(_CLOSED)
+    blind = (blind_weight,) * categories if blind_weights is None else read(tuple[int, ...], blind_weights)
+    if len(blind) != categories:
         raise ReleaseFormatError("randomized response of the params: categories and blind weights differ in number")
-    return truth_or_blind(_bits(raw["word_bits"]), _at_least_1(raw["truth_weight"]), blind)
+    _check_weights(truth_weight)
+    return truth_or_blind(_bits(word_bits), truth_weight, blind)
 
 
-def _own_matrix(raw: Mapping[str, Any]) -> OwnMatrix:
-    _only(raw, "word_bits", "rows")
-    rows = tuple(tuple(_whole(weight) for weight in _list(row)) for row in _list(raw["rows"]))
-    return OwnMatrix(word_bits=_bits(raw["word_bits"]), entries=rows)
+def _own_matrix(*, word_bits: int, rows: tuple[tuple[int, ...], ...]) -> OwnMatrix:
+    return OwnMatrix(word_bits=_bits(word_bits), entries=rows)
 
 
-def _band(raw: Mapping[str, Any]) -> BlindAndNear:
-    sizes = ("positions", "band", "segments")
-    _only(raw, *sizes, "blind_weight", "excess_weight", "word_bits", "has_missing")
-    positions, band, classes = (_size(raw[name]) for name in sizes)
-    if classes * (positions + band) > MOST_CODES:
+def _band(
+    *,
+    positions: int,
+    band: int,
+    segments: int,
+    blind_weight: int,
+    excess_weight: int,
+    word_bits: int,
+    has_missing: bool,
+) -> BlindAndNear:
+    _check_sizes(positions, band, segments)
+    if segments * (positions + band) > MOST_CODES:
         raise ReleaseFormatError("a band response of the params has more answers than anonkit writes")
+    _check_weights(blind_weight, excess_weight)
     return near_or_blind(
-        _bits(raw["word_bits"]),
+        _bits(word_bits),
         positions=positions,
         band=band,
-        blind=_at_least_1(raw["blind_weight"]),
-        excess=_at_least_1(raw["excess_weight"]),
-        classes=classes,
-        has_missing=_flag(raw["has_missing"]),
+        blind=blind_weight,
+        excess=excess_weight,
+        classes=segments,
+        has_missing=has_missing,
     )
 
 
-def _sets(raw: Mapping[str, Any]) -> BlindAndSets:
-    sizes = ("segments", "values")
-    _only(raw, *sizes, "members", "blind_weight", "excess_weight", "word_bits")
-    classes, values = (_size(raw[name]) for name in sizes)
-    if classes * values > _MOST_PAIRS:
+def _sets(
+    *, segments: int, values: int, members: tuple[int, ...], blind_weight: int, excess_weight: int, word_bits: int
+) -> BlindAndSets:
+    _check_sizes(segments, values)
+    if segments * values > _MOST_PAIRS:
         raise ReleaseFormatError("a set response of the params has more pairs than anonkit writes")
+    _check_weights(blind_weight, excess_weight)
     return set_or_blind(
-        _bits(raw["word_bits"]),
-        classes=classes,
-        values=values,
-        members=[_whole(member) for member in _list(raw["members"])],
-        blind=_at_least_1(raw["blind_weight"]),
-        excess=_at_least_1(raw["excess_weight"]),
+        _bits(word_bits), classes=segments, values=values, members=members, blind=blind_weight, excess=excess_weight
     )
 
 
-def _transformation(raw: Mapping[str, Any]) -> Transformation:
-    _only(raw, "multiplier", "offset", "centre", "scale", "step", "bounds", "presence")
-    presence = None if raw["presence"] is None else _response(raw["presence"])
-    multiplier, offset = _draw(raw["multiplier"]), _draw(raw["offset"])
-    centre, scale, step = (_finite(raw[name]) for name in ("centre", "scale", "step"))
-    if not (scale > 0 and step > 0) or multiplier[0] == 0 or offset[0] != 0:
+_WORDS: Mapping[str, Callable[..., ResponseWords]] = {
+    _RESPONSE: _response,
+    _MATRIX: _own_matrix,
+    _BAND: _band,
+    _SETS: _sets,
+}
+
+
+def _transformation(
+    *,
+    multiplier: Any,
+    offset: Any,
+    centre: float,
+    scale: float,
+    step: float,
+    bounds: tuple[float, float] | None,
+    presence: Any,
+) -> Transformation:
+    words = None if presence is None else called(_response, presence, _CLOSED)
+    product, shift = called(_draw, multiplier, _CLOSED), called(_draw, offset, _CLOSED)
+    if not (scale > 0 and step > 0) or product[0] == 0 or shift[0] != 0:
         raise ReleaseFormatError("a transformation of the params has a scale, step or mean that cannot be")
-    if presence is not None and presence.n_codes != 2:
+    if words is not None and words.n_codes != 2:
         raise ReleaseFormatError("whether a number is missing is randomized between two answers")
-    bounds = None if raw["bounds"] is None else _bounds(raw["bounds"])
     return Transformation(
-        multiplier=multiplier,
-        offset=offset,
-        centre=centre,
-        scale=scale,
-        step=step,
-        bounds=bounds,
-        presence=presence,
+        multiplier=product,
+        offset=shift,
+        centre=float(centre),
+        scale=float(scale),
+        step=float(step),
+        bounds=None if bounds is None else _ordered(bounds),
+        presence=words,
     )
 
 
-def _draw(raw: Mapping[str, Any]) -> tuple[float, float, str]:
-    _only(raw, "mean", "variance", "shape")
-    mean, variance, shape = _finite(raw["mean"]), _finite(raw["variance"]), _text(raw["shape"])
+def _draw(*, mean: float, variance: float, shape: str) -> tuple[float, float, str]:
     if variance < 0 or shape not in ("normal", "uniform"):
         raise ReleaseFormatError("a draw of the params must be normal or uniform, with a variance of at least 0")
-    return mean, variance, shape
+    return float(mean), float(variance), shape
 
 
 # --- values ------------------------------------------------------------------------------------------------------
@@ -414,54 +436,24 @@ def stated_loss(raw: object) -> float:
     return loss
 
 
-def _only(raw: Mapping[str, Any], *names: str) -> None:
-    if set(raw) != set(names):
-        raise ReleaseFormatError("a mechanism or domain of the params has a key too many or too few")
-
-
-def _whole(raw: object) -> int:
-    if type(raw) is not int:
-        raise ReleaseFormatError("a weight or size of the params is not a whole number")
-    return raw
-
-
-def _at_least_1(raw: object) -> int:
-    if _whole(raw) < 1:
+def _check_weights(*weights: int) -> None:
+    if min(weights) < 1:
         raise ReleaseFormatError("a weight or size of the params is below 1")
-    return _whole(raw)
 
 
-def _size(raw: object) -> int:
-    if _at_least_1(raw) > MOST_CODES:
+def _check_sizes(*sizes: int) -> None:
+    _check_weights(*sizes)
+    if max(sizes) > MOST_CODES:
         raise ReleaseFormatError("a size of the params is larger than anonkit writes")
-    return _whole(raw)
 
 
-def _bits(raw: object) -> int:
-    if _whole(raw) not in _WORD_BITS:
+def _bits(bits: int) -> int:
+    if bits not in _WORD_BITS:
         raise ReleaseFormatError("words of the params have a length that anonkit does not write")
-    return _whole(raw)
+    return bits
 
 
 def _finite(raw: object) -> float:
     if type(raw) not in (int, float) or not abs(raw) <= sys.float_info.max:  # type: ignore[arg-type]
         raise ReleaseFormatError("a figure of the release is not a finite number")
     return float(raw)  # type: ignore[arg-type]
-
-
-def _flag(raw: object) -> bool:
-    if not isinstance(raw, bool):
-        raise ReleaseFormatError("the params have something else than true or false for a flag")
-    return raw
-
-
-def _text(raw: object) -> str:
-    if not isinstance(raw, str):
-        raise ReleaseFormatError("the params have something else than a text for a name")
-    return raw
-
-
-def _list(raw: object) -> Sequence[Any]:
-    if not isinstance(raw, list):
-        raise ReleaseFormatError("the params have something else than a list for a list")
-    return raw

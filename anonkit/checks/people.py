@@ -15,13 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.errors import ReleaseFormatError
+from anonkit.documents import called
+from anonkit.errors import ReleaseFormatError, refusing_damage
 from anonkit.promises.guarantee import Check
 
 Counts = NDArray[np.int64]
 
 _COUNTS = re.compile(r"(?:0|[1-9][0-9]{0,17})(?: (?:0|[1-9][0-9]{0,17}))*")
 _SIZE = 5
+_DAMAGED = "the counts of people in the params.json are damaged"
 _NEVER_ALONE = 2
 """One person with several rows of a value is published as so many."""
 
@@ -90,33 +92,26 @@ class PeopleCounts:
                 "the release promises k people in every class and does not say how many there are",
                 "it cannot be validated: release the table anew",
             )
-        try:
-            block = params["people"]
-            if set(block) - {"parts"} != {"classes", "sensitive"}:
-                raise ValueError
-            sensitive = {name: _held(attribute) for name, attribute in block["sensitive"].items()}
-            parts = [[_size(size) for size in sizes] for sizes in block.get("parts", ())]
-            return cls(classes=_counts(block["classes"]), sensitive=sensitive, parts=parts)
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise ReleaseFormatError("the counts of people in the params.json are damaged") from None
+        with refusing_damage(_DAMAGED):
+            return called(_counted, params["people"], _DAMAGED)
 
 
-def _held(raw: Mapping[str, Any]) -> HeldByPeople:
-    if set(raw) != {"values", "with_value", "everywhere", "anybody"} or type(raw["anybody"]) is not int:
-        raise ValueError
-    with_value = None if raw["with_value"] is None else _counts(raw["with_value"])
+def _counted(
+    *, classes: str, sensitive: dict[str, Any], parts: tuple[tuple[tuple[int, ...], ...], ...] = ()
+) -> PeopleCounts:
+    if any(len(size) != _SIZE or min(size) < 1 for sizes in parts for size in sizes):
+        raise ValueError("sizes")
+    held = {name: called(_held, own, _DAMAGED) for name, own in sensitive.items()}
+    return PeopleCounts(classes=_counts(classes), sensitive=held, parts=parts)
+
+
+def _held(*, values: str, with_value: str | None, everywhere: str, anybody: int) -> HeldByPeople:
     return HeldByPeople(
-        values=_counts(raw["values"]),
-        with_value=with_value,
-        everywhere=_counts(raw["everywhere"]),
-        anybody=raw["anybody"],
+        values=_counts(values),
+        with_value=None if with_value is None else _counts(with_value),
+        everywhere=_counts(everywhere),
+        anybody=anybody,
     )
-
-
-def _size(raw: Sequence[Any]) -> tuple[int, ...]:
-    if len(raw) != _SIZE or not all(type(number) is int and number > 0 for number in raw):
-        raise ValueError
-    return tuple(raw)
 
 
 def _text(counts: Counts) -> str:

@@ -234,7 +234,7 @@ def cannot_be_repeated(name: str) -> str | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Validation:
+class Validation(ReportPart, keys=("passed", "checks", "unchecked", "notes", "disclosure_risk")):
     """The checks that were made, and their findings."""
 
     checks: tuple[Check, ...]
@@ -273,21 +273,13 @@ class Validation:
             uncountable=tuple(name for name in left_out if cannot_be_repeated(name) is not None),
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the validation for `--json`."""
-        return {
-            "passed": self.passed,
-            "checks": [check.to_dict() for check in self.checks],
-            "unchecked": list(self.unchecked),
-            "notes": list(self.notes),
-            "disclosure_risk": None
-            if self.disclosure is None
-            else {
-                **self.disclosure.to_dict(0.2),
-                **({} if self.population is None else {"population": dict(self.population)}),
-                **({} if self.suppressed is None else {"suppressed": self.suppressed.to_dict()}),
-            },
-        }
+    @property
+    def disclosure_risk(self) -> dict[str, Any] | None:
+        """Risks of the table as in a report, with those that a report has not; None where there are no classes."""
+        if self.disclosure is None:
+            return None
+        more = {"population": self.population, "suppressed": self.suppressed}
+        return self.disclosure.to_dict(0.2) | {name: found for name, found in more.items() if found is not None}
 
 
 def refuse_unknown(names: Sequence[str], columns: Sequence[str]) -> None:

@@ -137,7 +137,7 @@ def _profile(release: str, name: str) -> Outcome:
     for item in profile.items:
         text = f"{marks[item.state]} {item.requirement}. {one_line(on_command_line(item.evidence))}"
         lines += textwrap.wrap(text, _WIDTH, subsequent_indent="  ", break_on_hyphens=False)
-    return Outcome(text="\n".join(lines), document={"profile": profile.to_dict(spoken=on_command_line)})
+    return Outcome(text="\n".join(lines), document={"profile": profile.in_words(on_command_line).to_dict()})
 
 
 def _refuse_without_dossier(given: Mapping[str, Any]) -> None:

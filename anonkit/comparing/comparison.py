@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, ClassVar, TypedDict, Unpack
 
 import pyarrow as pa
 
@@ -20,6 +20,7 @@ from anonkit.comparing.frontier import advice, comparison_fragment
 from anonkit.comparing.frontier_plot import FrontierFigure
 from anonkit.comparing.made_in_turn import made_in_turn
 from anonkit.comparing.model_scores import MEASURE, FrontierPoint, best_scores, loss_of
+from anonkit.documents import ReportPart
 from anonkit.domains.coded_columns import is_ordered
 from anonkit.engines.snapshots.addresses import ReadAs, source_at
 from anonkit.errors import AnonkitError, GuaranteeError, ParameterError, PolicyError, option, spoken
@@ -30,7 +31,6 @@ from anonkit.pipeline.release_path import release_table
 from anonkit.pipeline.request_form import ReleaseRequest, refuse_unknown, taken
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.target_task import Task, task_from_values
-from anonkit.promises.guarantee import loss_json
 from anonkit.protocols import Progress, no_progress
 
 ROWS = 20_000
@@ -48,13 +48,40 @@ PRICE = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class Looking(ReportPart):
+    """The price of a comparison."""
+
+    epsilon: float
+    charged: bool
+    public_data: bool
+    note: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison(
+    ReportPart,
+    keys=(
+        "format",
+        "target",
+        "task",
+        "rows",
+        "table_rows",
+        "protocol",
+        "raw=stated_raw",
+        "points",
+        "advice",
+        "looking",
+    ),
+):
     """Methods compared on one table.
 
     Privacy
     -------
     Computed from the source: for the owner. A choice that follows from it depends on the source too.
     """
+
+    format: ClassVar[str] = FORMAT
+    protocol: ClassVar[str] = PROTOCOL
 
     target: str
     rows: int
@@ -89,28 +116,15 @@ class Comparison:
     def _repr_html_(self) -> str:
         return comparison_fragment(self.to_dict())
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the comparison as a JSON document."""
-        return {
-            "format": FORMAT,
-            "target": self.target,
-            "task": str(self.task),
-            "rows": self.rows,
-            "table_rows": self.table_rows,
-            "protocol": PROTOCOL,
-            "raw": {
-                **best_scores(self.raw, MEASURE[self.task]),
-                "models": {name: dict(score) for name, score in self.raw.items()},
-            },
-            "points": [point.to_dict() for point in self.points],
-            "advice": self.advice,
-            "looking": {
-                "epsilon": loss_json(self.epsilon_looked_at),
-                "charged": self.charged,
-                "public_data": self.public,
-                "note": self.price,
-            },
-        }
+    @property
+    def stated_raw(self) -> dict[str, Any]:
+        """Scores of the unchanged rows, the best first."""
+        return {**best_scores(self.raw, MEASURE[self.task]), "models": self.raw}
+
+    @property
+    def looking(self) -> Looking:
+        """The price of the comparison."""
+        return Looking(epsilon=self.epsilon_looked_at, charged=self.charged, public_data=self.public, note=self.price)
 
 
 class BudgetOptions(TypedDict, total=False):

@@ -54,7 +54,7 @@ from anonkit.promises.promise_kinds import read_promise
 from anonkit.protocols import Method
 from anonkit.published.noise_intervals import count_margin, gaussian_margin
 from anonkit.published.statements.noise_statement import FORMAT as STATEMENT
-from anonkit.published.statements.noise_statement import Count, from_params
+from anonkit.published.statements.noise_statement import Count, ReleasedStatement
 from anonkit.published.statements.value_lines import width_of
 from anonkit.report.promise_words import words_of
 from anonkit.report.wording import NO_ROW
@@ -313,7 +313,7 @@ def _noise(release: Release) -> list[dict[str, Any]]:
     """Return size and noise of every table of counts, as the account or the statement of the release states."""
     params = release.params
     if params.get("format") == STATEMENT:
-        statement, _ = from_params(params)
+        statement = ReleasedStatement.from_params(params).statement
         losses = {line["name"]: line["epsilon"] for line in release.report["budget"]["per_attribute"]}
         counts = [
             {

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from anonkit.bundle.stored_release import Release
 from anonkit.consumers.columns import Columns
 from anonkit.consumers.learned_models import learned_from
+from anonkit.documents import ReportPart
 from anonkit.domains.domain_codes import cell_numbers
 from anonkit.domains.number_bins import UNKNOWN, NumberBins
 from anonkit.errors import in_python
@@ -179,7 +180,26 @@ def scores_of_reconstruction(release: Release, test: pa.Table, target: str) -> d
 
 
 @dataclass(frozen=True, kw_only=True)
-class FrontierPoint:
+class FrontierPoint(
+    ReportPart,
+    keys=(
+        "label",
+        "setting",
+        "method",
+        "parameter=shown_parameter",
+        "value",
+        "**best_scores",
+        "best_model",
+        "models=scores",
+        "attacks",
+        "with_clear_columns=clear",
+        "columns_lost=lost",
+        "columns_changed=moved",
+        "promise",
+        "epsilon",
+        "refused",
+    ),
+):
     """One release on the frontier."""
 
     method: str
@@ -225,6 +245,11 @@ class FrontierPoint:
         return f"{words} an answer, {'∞' if math.isinf(loss) else f'{loss:.3g}'} a row"
 
     @property
+    def shown_parameter(self) -> str | None:
+        """Name of the parameter; None where none is varied."""
+        return self.parameter or None
+
+    @property
     def label(self) -> str:
         """Name of the point in plots and tables."""
         return f"{self.method}, {self.setting}" if self.setting else self.method
@@ -244,25 +269,20 @@ class FrontierPoint:
         """Name of that model."""
         return name_of_best(self.scores, self.measure)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the point for JSON."""
-        return {
-            "label": self.label,
-            "setting": self.setting,
-            "method": self.method,
-            "parameter": self.parameter or None,
-            "value": self.value,
-            **best_scores(self.scores, self.measure),
-            "best_model": self.best_model,
-            "models": {name: dict(score) for name, score in self.scores.items()},
-            "attacks": dict(self.attacks),
-            "with_clear_columns": self.clear,
-            "columns_lost": list(self.lost),
-            "columns_changed": [dict(move) for move in self.moved],
-            "promise": self.guarantee.get("kind"),
-            "epsilon": self.guarantee.get("parameters", {}).get("epsilon"),
-            "refused": self.refused,
-        }
+    @property
+    def best_scores(self) -> dict[str, float | None]:
+        """Scores of the best model."""
+        return best_scores(self.scores, self.measure)
+
+    @property
+    def promise(self) -> str | None:
+        """Kind of its promise."""
+        return self.guarantee.get("kind")
+
+    @property
+    def epsilon(self) -> float | str | None:
+        """Epsilon of its promise, as the report has it."""
+        return self.guarantee.get("parameters", {}).get("epsilon")
 
 
 def best_scores(scores: Mapping[str, Mapping[str, Any]], measure: str) -> dict[str, float | None]:

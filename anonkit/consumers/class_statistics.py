@@ -8,20 +8,48 @@ machines, and gives the same model as if it were read at once.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.consumers.columns import Columns
+from anonkit.documents import ReportPart, left_out
 from anonkit.domains.coded_columns import FloatArray, IntArray
 from anonkit.domains.number_bins import UNKNOWN, Categories, Grid
-from anonkit.errors import ReleaseFormatError, SourceError, refusing_damage
+from anonkit.errors import ReleaseFormatError, SourceError
 from anonkit.estimators.moments import N_POWERS, PowerSums
 from anonkit.published.channels.response_channel import Channel
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
 
 Sums = IntArray | PowerSums
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CountedAnswers(ReportPart):
+    """Counts of the answers of an attribute, as a model file has them."""
+
+    counts: IntArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StoredPowers(ReportPart):
+    """Power sums of an attribute, as a model file has them."""
+
+    origin: float
+    powers: FloatArray
+    blanks: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StoredStatistics(ReportPart, damage="the statistics of a model lack a key or have one of the wrong kind"):
+    """The sums of a table, as a model file has them."""
+
+    label_counts: IntArray
+    sums: Mapping[str, CountedAnswers | StoredPowers]
+    noise: Mapping[str, float] = field(default_factory=dict, metadata=left_out())
+    noisy: Mapping[str, IntArray] = field(default_factory=dict, metadata=left_out())
 
 
 class ClassStatistics:
@@ -144,32 +172,35 @@ class ClassStatistics:
         present = values[~np.isnan(values)]
         return float(present.mean()) if present.size else 0.0
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the sums, ready for JSON."""
-        return {
-            "label_counts": self.label_counts.tolist(),
-            "sums": {name: _sums_to_dict(sums) for name, sums in self.sums.items()},
-            **({"noise": dict(self.noise)} if self.noise else {}),
-            **({"noisy": {name: counts.tolist() for name, counts in self.noisy.items()}} if self.noisy else {}),
+    @property
+    def stored(self) -> StoredStatistics:
+        """The sums as a model file has them."""
+        sums = {
+            name: StoredPowers(origin=own.origin, powers=own.sums, blanks=own.blanks)
+            if isinstance(own, PowerSums)
+            else CountedAnswers(counts=own)
+            for name, own in self.sums.items()
         }
+        return StoredStatistics(label_counts=self.label_counts, sums=sums, noise=self.noise, noisy=self.noisy)
 
     @classmethod
-    def from_dict(cls, table: PublishedTable, raw: Mapping[str, Any]) -> Self:
-        """Rebuild the sums from `to_dict()`.
+    def of(cls, table: PublishedTable, stored: StoredStatistics) -> Self:
+        """Return the sums that a model file has.
 
         Raises
         ------
         ReleaseFormatError
-            When a key is missing or a shape is wrong.
+            When a shape is wrong.
         """
         statistics = cls(table)
-        with refusing_damage("the statistics of a model lack a key or have one of the wrong kind"):
-            statistics.label_counts = np.array(raw["label_counts"], dtype=np.int64)
-            statistics.sums = {name: _sums_from_dict(sums) for name, sums in raw["sums"].items()}
-            statistics.noise = {str(name): float(variance) for name, variance in raw.get("noise", {}).items()}
-            statistics.noisy = {
-                str(name): np.array(counts, dtype=np.int64) for name, counts in raw.get("noisy", {}).items()
-            }
+        statistics.label_counts = stored.label_counts
+        statistics.sums = {
+            name: PowerSums(origin=own.origin, sums=own.powers, blanks=own.blanks)
+            if isinstance(own, StoredPowers)
+            else own.counts
+            for name, own in stored.sums.items()
+        }
+        statistics.noise, statistics.noisy = dict(stored.noise), dict(stored.noisy)
         statistics._check_shapes()
         return statistics
 
@@ -212,19 +243,3 @@ def _refuse_unknown(name: str, unknown: NDArray[np.bool_]) -> None:
             f"column {name!r}: {int(unknown.sum())} of {unknown.size} rows hold a value outside the published domain",
             "the table and the params do not belong together, or the table was edited",
         )
-
-
-def _sums_to_dict(sums: Sums) -> dict[str, Any]:
-    if isinstance(sums, PowerSums):
-        return {"origin": sums.origin, "powers": sums.sums.tolist(), "blanks": sums.blanks.tolist()}
-    return {"counts": sums.tolist()}
-
-
-def _sums_from_dict(raw: Mapping[str, Any]) -> Sums:
-    if "counts" in raw:
-        return np.array(raw["counts"], dtype=np.int64)
-    return PowerSums(
-        origin=float(raw["origin"]),
-        sums=np.array(raw["powers"], dtype=np.float64),
-        blanks=np.array(raw["blanks"], dtype=np.float64),
-    )

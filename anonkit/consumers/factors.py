@@ -15,12 +15,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from anonkit.consumers.class_statistics import answer_codes
 from anonkit.consumers.columns import Columns
+from anonkit.documents import ReportPart
 from anonkit.domains.coded_columns import FloatArray, IntArray
 from anonkit.domains.number_bins import UNKNOWN, Categories, Grid
 from anonkit.errors import ParameterError
@@ -132,9 +133,13 @@ _LEAST = 1e-300  # keeps a logarithm finite where an answer is impossible
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ShareFactor:
+class ShareFactor(
+    ReportPart,
+    keys=("name=attribute.name", "kind", "values?", "edges?", "probabilities", "standard_errors=errors"),
+):
     """P(value | class) for categories, or for the cells of a grid."""
 
+    kind: ClassVar[str] = "shares"
     attribute: PublishedAttribute
     probabilities: FloatArray
     """Probabilities for predictions, shape (n_classes, domain size); rows sum to 1 but for the published estimator."""
@@ -152,15 +157,9 @@ class ShareFactor:
 
     def codes(self, data: Columns) -> IntArray:
         """Return the code of each true value, `UNKNOWN` outside the domain."""
-        domain, name = self.attribute.domain, self.attribute.name
-        if isinstance(domain, Categories):
-            return data.codes(name, domain)
+        domain = self.attribute.domain
         assert domain is not None  # noqa: S101 - shares need a domain
-        values = data.numbers(name)
-        absent = np.isnan(values) & (not domain.has_missing)
-        codes = domain.encode(np.where(absent, domain.lower, values)).astype(np.int64)
-        codes[absent] = UNKNOWN
-        return codes
+        return data.true_codes(self.attribute.name, domain)
 
     def log_likelihood(self, data: Columns) -> tuple[FloatArray, int]:
         """Return ln P(true value | class), shape (n, n_classes), and how many values the factor knows nothing about."""
@@ -175,25 +174,32 @@ class ShareFactor:
         """Return the standard errors of the probabilities, shape (n_classes, domain size)."""
         return self.errors
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the probabilities and their errors, for readers of the model file."""
-        domain = self.attribute.domain
-        values = domain.labels() if isinstance(domain, Categories) else None
-        edges = domain.edges().tolist() if isinstance(domain, Grid) else None
-        shape = {"values": values} if edges is None else {"edges": edges}
-        return {
-            "name": self.attribute.name,
-            "kind": "shares",
-            **shape,
-            "probabilities": self.probabilities.tolist(),
-            "standard_errors": self.errors.tolist(),
-        }
+    @property
+    def values(self) -> list[str | None] | None:
+        """The categories; None for a number."""
+        return self.attribute.domain.labels() if isinstance(self.attribute.domain, Categories) else None
+
+    @property
+    def edges(self) -> FloatArray | None:
+        """The ends of the bins; None for categories."""
+        return self.attribute.domain.edges() if isinstance(self.attribute.domain, Grid) else None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class NormalFactor:
+class NormalFactor(
+    ReportPart,
+    keys=(
+        "name=attribute.name",
+        "kind",
+        "mean",
+        "variance=known_variance",
+        "missing",
+        "standard_errors=known_errors",
+    ),
+):
     """P(value | class) as a normal density, with a share of missing values."""
 
+    kind: ClassVar[str] = "normal"
     attribute: PublishedAttribute
     mean: FloatArray
     """Shape (n_classes,)."""
@@ -245,16 +251,15 @@ class NormalFactor:
         errors = {"mean": self.mean_error, "variance": self.variance_error}
         return errors if self.missing_error is None else {**errors, "missing": self.missing_error}
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the moments and their errors, for readers of the model file."""
-        return {
-            "name": self.attribute.name,
-            "kind": "normal",
-            "mean": self.mean.tolist(),
-            "variance": _finite(self.variance),
-            "missing": None if self.missing is None else self.missing.tolist(),
-            "standard_errors": {name: _finite(errors) for name, errors in self.standard_errors().items()},
-        }
+    @property
+    def known_variance(self) -> list[float | None]:
+        """The variances; None where there is none."""
+        return _finite(self.variance)
+
+    @property
+    def known_errors(self) -> dict[str, list[float | None]]:
+        """The standard errors; None where one is not known."""
+        return {name: _finite(errors) for name, errors in self.standard_errors().items()}
 
 
 def _finite(values: FloatArray) -> list[float | None]:

@@ -22,6 +22,7 @@ from anonkit.consumers.factors import ClassConditionals
 from anonkit.consumers.marginal_intervals import MODEL, answer, noisy_cells
 from anonkit.consumers.release_files import read_params
 from anonkit.consumers.row_conditions import RowCondition, row_condition
+from anonkit.documents import ReportPart
 from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray
 from anonkit.domains.number_bins import Categories, Grid
 from anonkit.domains.public_rules import PublicRules
@@ -111,7 +112,7 @@ _TRIPLE = "triple"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MarginalTable:
+class MarginalTable(ReportPart, keys=("columns=names", "level", "cells")):
     """Counts of rows by the values of one to three columns; all arrays have one shape, an axis a column."""
 
     names: tuple[str, ...]
@@ -131,11 +132,12 @@ class MarginalTable:
     level: float
     """Confidence of each interval on its own."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the table for `--json`: a cell a combination, null for missing and for an end that is not known."""
+    @property
+    def cells(self) -> list[dict[str, Any]]:
+        """The cells, one a combination; None for missing and for an end that is not known."""
         figures = ("estimate", "lower", "upper", "model")
         columns = [getattr(self, name).reshape(-1).tolist() for name in figures]
-        cells = [
+        return [
             {
                 "values": [_clear(value) for value in values],
                 **{name: _clear(column[at]) for name, column in zip(figures, columns, strict=True)},
@@ -143,7 +145,6 @@ class MarginalTable:
             }
             for at, values in enumerate(product(*self.labels))
         ]
-        return {"columns": list(self.names), "level": self.level, "cells": cells}
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row a cell, the values as index levels."""
@@ -188,7 +189,7 @@ class MarginalModel(ColumnAnswers):
             self._triple = tuple(map(str, params[_TRIPLE]["names"] if _TRIPLE in params else ()))
             self._tables, self._pairs = noisy_cells(self._mixtures, tables, pairs)
             self._measured = tables, pairs
-            self._rules = PublicRules.from_params(params.get(_RULES, ()))
+            self._rules = PublicRules.stated(params.get(_RULES, ()))
             stated = {str(one["name"]): one["domain"] for one in params["columns"]}
             every = {
                 name: Grid.from_params(raw) if "bounds" in raw else Categories.from_params(raw)

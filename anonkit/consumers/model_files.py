@@ -16,9 +16,10 @@ import numpy as np
 
 from anonkit.bundle.atomic import Staging
 from anonkit.bundle.signing import refuse_one_place, refuse_replacing
-from anonkit.consumers.class_statistics import ClassStatistics
+from anonkit.consumers.class_statistics import ClassStatistics, StoredStatistics
 from anonkit.consumers.factors import Factor, NormalFactor, ShareFactor
 from anonkit.consumers.release_files import Described, column_types
+from anonkit.documents import read
 from anonkit.domains.coded_columns import FloatArray
 from anonkit.domains.number_bins import Categories, Grid, NumberBins
 from anonkit.errors import ParameterError, ReleaseFormatError, option
@@ -82,7 +83,7 @@ def to_json(model: NaiveBayes) -> str:
             "array_columns": getattr(model, "n_features_in_", None),
             "settings": {name: getattr(model, name) for name in _SETTINGS},
             "params": model.table_.to_params(),
-            "statistics": model.statistics_.to_dict(),
+            "statistics": model.statistics_.stored.to_dict(),
             "model": {
                 "classes": {
                     "probabilities": prior.probabilities.tolist(),
@@ -118,7 +119,7 @@ def from_json(kind: Callable[..., _Kind], text: str) -> _Kind:
     except (KeyError, TypeError):
         raise ReleaseFormatError("the model file lacks a key") from None
     model = kind(None if columns is not None else params, **settings)
-    model.fit_statistics(ClassStatistics.from_dict(PublishedTable.from_params(params), statistics))
+    model.fit_statistics(ClassStatistics.of(PublishedTable.from_params(params), read(StoredStatistics, statistics)))
     if columns is not None:
         model.n_features_in_ = int(columns)
         model.classes_ = np.array(classes)

@@ -19,12 +19,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from anonkit.consumers.class_statistics import ClassStatistics
+from anonkit.consumers.class_statistics import ClassStatistics, StoredStatistics
 from anonkit.consumers.columns import Columns
 from anonkit.consumers.estimation import Estimation, label_channel, make_factor, make_prior
 from anonkit.consumers.factors import Factor, ShareFactor
 from anonkit.consumers.learned_models import is_noisy_tables
 from anonkit.consumers.release_files import is_unperturbed
+from anonkit.documents import read
 from anonkit.domains.coded_columns import FloatArray, IntArray
 from anonkit.domains.number_bins import UNKNOWN, Grid
 from anonkit.errors import ParameterError, SourceError
@@ -132,7 +133,7 @@ class ReleaseScorer:
         """Return the score on the distribution reconstructed from sums."""
         table, target = statistics.table, statistics.table.target
         assert target is not None  # noqa: S101 - the caller has looked
-        texts = json.dumps(table.to_params(), sort_keys=True), json.dumps(statistics.to_dict(), sort_keys=True)
+        texts = json.dumps(table.to_params(), sort_keys=True), json.dumps(statistics.stored.to_dict(), sort_keys=True)
         sizes, drawn = _drawn(*texts)
         hits = [float((_codes_of(target, _predicted(estimator, rows)) == row).mean()) for row, rows in enumerate(drawn)]
         return self._score(sizes, np.array(hits))
@@ -189,7 +190,7 @@ def _drawn(params: str, sums: str) -> tuple[FloatArray, tuple[Any, ...]]:
     import pandas as pd
 
     table = PublishedTable.from_params(json.loads(params))
-    statistics = ClassStatistics.from_dict(table, json.loads(sums))
+    statistics = ClassStatistics.of(table, read(StoredStatistics, json.loads(sums)))
     factors = [make_factor(attribute, statistics, _ESTIMATION) for attribute in table.attributes]
     prior = make_prior(statistics, _ESTIMATION).probabilities
     steps = np.sqrt(np.array(_primes(len(factors)), dtype=np.float64)) % 1

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from anonkit.documents import ReportPart
 from anonkit.domains.coded_columns import BoolArray, IntArray
 from anonkit.domains.number_bins import Categories, Grid
 from anonkit.errors import ParameterError, did_you_mean
@@ -16,8 +16,17 @@ from anonkit.errors import ParameterError, did_you_mean
 _TO = ".."
 
 
+@dataclass(frozen=True, kw_only=True)
+class NumberCondition(ReportPart):
+    """The bins of a number that a condition means."""
+
+    ranges: tuple[tuple[float, float], ...]
+    missing: bool
+    asked: tuple[str, ...]
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RowCondition:
+class RowCondition(ReportPart, keys=("values?=listed", "**of_number")):
     """A resolved condition on a column: whole values, of a number whole bins."""
 
     name: str
@@ -61,11 +70,17 @@ class RowCondition:
         shown = [*(_interval(self.domain, *ends) for ends in self.ranges), *(["missing"] if self.missing else [])]
         return ", ".join([" or ".join(shown), *self.asked])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it for `--json`."""
+    @property
+    def listed(self) -> tuple[object, ...] | None:
+        """The values that are meant; None of a number."""
+        return None if isinstance(self.domain, Grid) else self.values
+
+    @property
+    def of_number(self) -> NumberCondition | None:
+        """The bins that are meant; None of categories."""
         if not isinstance(self.domain, Grid):
-            return {"values": list(self.values)}
-        return {"ranges": [list(ends) for ends in self.ranges], "missing": self.missing, "asked": list(self.asked)}
+            return None
+        return NumberCondition(ranges=self.ranges, missing=self.missing, asked=self.asked)
 
     def and_of(self, other: RowCondition) -> RowCondition:
         """Return the condition of both on one column."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,7 @@ class Decisions(ReportPart):
     """Share of the population that the table is, in (0, 1); None: all of it, or unknown."""
     method: str = ""
     """Empty: not decided."""
-    parameters: Mapping[str, int | float] = field(default_factory=dict)
+    parameters: Mapping[str, float] = field(default_factory=dict)
     """Of the method: k, l, t, epsilon, delta."""
 
     def __post_init__(self) -> None:
@@ -87,23 +87,6 @@ class Decisions(ReportPart):
     def has_epsilon(self) -> bool:
         """True where the chosen method is one of noise."""
         return self.method in _METHODS_OF_NOISE
-
-    @classmethod
-    def from_dict(cls, raw: Mapping[str, Any]) -> Decisions:
-        """Read what `to_dict` has written.
-
-        Raises
-        ------
-        PolicyError
-            A key is unknown, or holds something of the wrong kind.
-        """
-        known = asdict(cls())
-        if not set(raw) <= set(known):
-            raise PolicyError("the history of the desk has a key that is not known", "move the folder away")
-        kinds = {"approach": str, "receiver": str, "sample": float, "method": str, "parameters": Mapping}
-        if any(not isinstance(value, kinds[name]) for name, value in raw.items()):
-            raise PolicyError("the history of the desk has a value of the wrong kind", "move the folder away")
-        return cls(**raw)
 
     def recommended(self, *, has_target: bool) -> Decisions:
         """Return the same with the method and the parameters that follow from the answers."""

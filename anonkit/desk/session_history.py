@@ -22,7 +22,8 @@ from anonkit.bundle.atomic import reason_of
 from anonkit.bundle.private_files import write_private
 from anonkit.desk.decided_release import CLASSES, NOISE, UNDECIDED, Decisions
 from anonkit.desk.edited_policy import EditedPolicy
-from anonkit.errors import EngineError, PolicyError, option
+from anonkit.documents import called
+from anonkit.errors import EngineError, PolicyError, ReleaseFormatError, option
 from anonkit.policy.declaration import Policy
 
 try:
@@ -279,9 +280,9 @@ def _as_toml(step: SessionStep) -> str:
 def _from_toml(path: Path) -> SessionStep:
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
-        decisions = Decisions.from_dict(raw.pop("decisions"))
+        decisions = called(Decisions, raw.pop("decisions"), "a decision is not known, or of the wrong kind")
         return SessionStep(**raw, decisions=decisions)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, ReleaseFormatError):
         raise PolicyError(f"{str(path)!r} is no step of a desk", "move the folder away, or name another") from None
 
 

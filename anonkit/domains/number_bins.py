@@ -10,18 +10,18 @@ Public domains as codes: the categories of an attribute, or the cells of a grid 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.documents import ParamsPart, left_out
 from anonkit.domains.coded_columns import Codes, FloatArray, IntArray
-from anonkit.domains.rounding_grid import WholeValues, exact_step
-from anonkit.errors import ParameterError, ReleaseFormatError, refusing_damage
+from anonkit.domains.rounding_grid import WholeValues
+from anonkit.errors import ParameterError
 
 UNKNOWN = -1
 """Code of a value that is not in the domain."""
@@ -32,11 +32,17 @@ TRUTH_VALUES = ("false", "true")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Categories:
+class Categories(
+    ParamsPart,
+    keys=("categories=values", "has_missing", "truth_values?=are_truth_values"),
+    damage="a domain must list its categories as texts",
+):
     """The public list of an attribute's categories; missing, when it can occur, is one more and the last code."""
 
     type: ClassVar[str] = "category"
     """Word for the domain's kind in the params."""
+    number_type: ClassVar[str | None] = None
+    """The same as a target has it, which is a category where it has none."""
     values: tuple[str, ...]
     """The categories, in order."""
     has_missing: bool = False
@@ -71,26 +77,14 @@ class Categories:
         """Return the category of each code, None for missing, shape (n,)."""
         return np.array(self.labels(), dtype=object)[codes]
 
-    def to_params(self) -> dict[str, Any]:
-        """Return the domain, ready for JSON."""
-        told = {"truth_values": True} if self.are_truth_values else {}
-        return {"categories": list(self.values), "has_missing": self.has_missing, **told}
-
-    @classmethod
-    def from_params(cls, params: Mapping[str, Any]) -> Self:
-        """Rebuild the domain from `to_params()`."""
-        values = params.get("categories")
-        if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-            raise ReleaseFormatError("a domain must list its categories as texts")
-        return cls(
-            values=tuple(values),
-            has_missing=bool(params.get("has_missing", False)),
-            are_truth_values=params.get("truth_values") is True,
-        )
-
 
 @dataclass(frozen=True, kw_only=True)
-class Grid:
+class Grid(
+    ParamsPart,
+    keys=("bounds", "cells", "step?=values.stated_step", "spikes?=own_cells", "bins", "has_missing"),
+    made_by="within",
+    damage="a grid must have bounds, cells and has_missing",
+):
     """Equal cells over public bounds; missing, when it can occur, is one more code after the last cell.
 
     A value outside the bounds counts as the nearest bound. Where the column holds multiples of a step, such as
@@ -111,7 +105,7 @@ class Grid:
     """The multiples of a step that the column holds; None for any numbers."""
     beyond: int = 0
     """Of these: half cells added below the first and above the last value, so many each (`widened`)."""
-    bins: int = 0
+    bins: int = field(default=0, metadata=left_out())
     """Number of equal cells that single values divide; 0 where no value is a cell of its own."""
 
     def __post_init__(self) -> None:
@@ -137,6 +131,32 @@ class Grid:
             own = values.cells_of(cells)
             return cls(lower=lower, upper=upper, cells=own, has_missing=has_missing, values=values, bins=cells)
         return cls(lower=lower, upper=upper, cells=cells, has_missing=has_missing, values=values)
+
+    @classmethod
+    def within(
+        cls,
+        *,
+        bounds: tuple[float, float],
+        cells: int,
+        has_missing: bool,
+        step: float | None = None,
+        spikes: tuple[float, ...] = (),
+        bins: int = 0,
+    ) -> Self:
+        """Return the cells that the params state: over bounds, of the multiples of a step where there is one."""
+        lower, upper = float(bounds[0]), float(bounds[1])
+        values = None if step is None else WholeValues.within(lower, upper, step, spikes)
+        return cls(lower=lower, upper=upper, cells=cells, has_missing=has_missing, values=values, bins=bins)
+
+    @property
+    def own_cells(self) -> tuple[float, ...] | None:
+        """The values that are cells of their own, in the unit of the attribute; None where there are none."""
+        return self.values.own_cells if self.values is not None and self.bins else None
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Lower and upper bound, in the unit of the attribute."""
+        return self.lower, self.upper
 
     @property
     def size(self) -> int:
@@ -217,38 +237,14 @@ class Grid:
         cells = self.cells * parts
         return replace(self, cells=cells if self.values is None else min(cells, self.values.size))
 
-    def to_params(self) -> dict[str, Any]:
-        """Return the domain, ready for JSON."""
-        step: dict[str, Any] = {} if self.values is None else {"step": written_step(self.values.step)}
-        if self.values is not None and self.bins:
-            step |= {"spikes": list(self.values.own_cells), "bins": self.bins}
-        return {"bounds": [self.lower, self.upper], "cells": self.cells, **step, "has_missing": self.has_missing}
-
-    @classmethod
-    def from_params(cls, params: Mapping[str, Any]) -> Self:
-        """Rebuild the domain from `to_params()`."""
-        with refusing_damage("a grid must have bounds, cells and has_missing"):
-            lower, upper = (float(bound) for bound in params["bounds"])
-            step = params.get("step")
-            spikes = [float(spike) for spike in params.get("spikes", ())]
-            values = None if step is None else WholeValues.within(lower, upper, exact_step(step), spikes)
-            return cls(
-                lower=lower,
-                upper=upper,
-                cells=int(params["cells"]),
-                has_missing=bool(params["has_missing"]),
-                values=values,
-                bins=int(params.get("bins", 0)),
-            )
-
-
-def written_step(step: Fraction) -> int | float:
-    """Return a step as JSON has it: an integer, or a decimal."""
-    return step.numerator if step.denominator == 1 else float(step)
-
 
 @dataclass(frozen=True, kw_only=True)
-class NumberBins(Categories):
+class NumberBins(
+    Categories,
+    keys=("**grid", "ends?=joined.ends", "means?=joined.means"),
+    made_by="stated",
+    damage="the bins of a number must have ends and means",
+):
     """The classes of a numeric target: bins, named by their intervals; missing, where it can occur, is one more.
 
     Raises
@@ -258,6 +254,7 @@ class NumberBins(Categories):
     """
 
     type: ClassVar[str] = "number"
+    number_type: ClassVar[str | None] = "number"
     grid: Grid
     """The public grid of the numbers, as they are released."""
     ends: tuple[int, ...]
@@ -302,6 +299,18 @@ class NumberBins(Categories):
         """Return the cells of a grid, each a bin of its own."""
         return cls.of(grid, range(1, grid.cells + 1))
 
+    @classmethod
+    def stated(cls, *, grid: Grid, ends: tuple[int, ...] | None = None, means: tuple[float, ...] | None = None) -> Self:
+        """Return the bins that the params state: the cells of the grid, or runs of them by their ends and means."""
+        if (ends is None) != (means is None):
+            raise ParameterError("the bins of a number have both ends and means")
+        return cls.equal(grid) if ends is None else cls.of(grid, ends, means)
+
+    @property
+    def joined(self) -> NumberBins | None:
+        """The same bins where some have several cells, else None."""
+        return None if self.are_cells else self
+
     @property
     def are_cells(self) -> bool:
         """True when each bin is one cell of the grid: a code is then a code of the grid."""
@@ -335,32 +344,21 @@ class NumberBins(Categories):
         even = np.full_like(of_bins, 1 / len(self.ends))
         return np.asarray(np.where(total > 0, of_bins / np.where(total > 0, total, 1.0), even) @ np.array(self.means))
 
-    def to_params(self) -> dict[str, Any]:
-        """Return the domain, ready for JSON: the grid, and unless each cell is a bin their ends and means."""
-        if self.are_cells:
-            return self.grid.to_params()
-        return {**self.grid.to_params(), "ends": list(self.ends), "means": list(self.means)}
 
-    @classmethod
-    def from_params(cls, params: Mapping[str, Any]) -> Self:
-        """Rebuild the domain from `to_params()`."""
-        grid = Grid.from_params(params)
-        if "ends" not in params:
-            return cls.equal(grid)
-        with refusing_damage("the bins of a number must have ends and means", contradictions=True):
-            return cls.of(grid, [int(end) for end in params["ends"]], [float(mean) for mean in params["means"]])
+@dataclass(frozen=True, kw_only=True)
+class DeclaredColumn(ParamsPart, keys=("name", "type=domain.type", "domain")):
+    """A column and its public domain."""
+
+    name: str
+    domain: Categories | Grid
 
 
-def classes_to_params(name: str, classes: Categories) -> dict[str, Any]:
-    """Return a target in the form of the params: of numbers its type too, and the grid in place of categories."""
-    kind = {"type": "number"} if isinstance(classes, NumberBins) else {}
-    return {"name": name, **kind, "domain": classes.to_params()}
+@dataclass(frozen=True, kw_only=True)
+class DeclaredTarget(ParamsPart, keys=("name", "type?=domain.number_type", "domain")):
+    """A target and its classes: categories, or the bins of its numbers."""
 
-
-def classes_from_params(target: Mapping[str, Any]) -> Categories:
-    """Return the classes of a target in the params: its categories, or the bins of its numbers."""
-    kind = NumberBins if target.get("type") == "number" else Categories
-    return kind.from_params(target["domain"])
+    name: str
+    domain: Categories | NumberBins
 
 
 def shown_classes(classes: Categories) -> Categories | Grid:

@@ -6,13 +6,14 @@ They are declared, not learned: whoever draws rows keeps them at no privacy loss
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
+from anonkit.documents import ParamsPart, named, read
 from anonkit.domains.coded_columns import BoolArray, IntArray
 from anonkit.domains.number_bins import Categories, Grid, NumberBins
 from anonkit.errors import ParameterError, refusing_damage
@@ -24,8 +25,20 @@ _MOST_STEPS = 200_000
 """Values that a search for a possible row looks at."""
 
 
+_DAMAGED = "a rule of the table lacks a key or has one of the wrong kind"
+
+
 @dataclass(frozen=True, kw_only=True)
-class Follows:
+class Determination(ParamsPart):
+    """A column, one that follows from it, and the pairs of their values."""
+
+    of: str = field(metadata=named("from"))
+    name: str = field(metadata=named("to"))
+    pairs: tuple[tuple[Any, Any], ...] = field(metadata=named("map"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Follows(ParamsPart, keys=("determines", "source"), made_by="of_pairs", damage=_DAMAGED):
     """A column whose cell the cell of another one determines.
 
     Raises
@@ -70,14 +83,19 @@ class Follows:
             raise ParameterError(f"the rule does not say what follows from each value of column {self.of!r}")
         return out
 
-    def to_params(self) -> dict[str, Any]:
-        """Return the rule, ready for JSON."""
-        listed = [list(pair) for pair in self.pairs]
-        return {"determines": {"from": self.of, "to": self.name, "map": listed}, "source": self.source}
+    @property
+    def determines(self) -> Determination:
+        """The columns and pairs of the rule."""
+        return Determination(of=self.of, name=self.name, pairs=self.pairs)
+
+    @classmethod
+    def of_pairs(cls, *, determines: Determination, source: str) -> Self:
+        """Return the rule of these columns and pairs."""
+        return cls(name=determines.name, of=determines.of, pairs=determines.pairs, source=source)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Never:
+class Never(ParamsPart, keys=("never=values", "source"), damage=_DAMAGED):
     """Values of two or more columns that no row has together: of categories names, of numbers a range.
 
     Raises
@@ -86,7 +104,7 @@ class Never:
         Fewer than two columns are named, or a range is none.
     """
 
-    values: Mapping[str, tuple[str, ...] | tuple[float, float]]
+    values: Mapping[str, tuple[Any, ...]]
     """Names of categories, any of which is meant, or both ends of a range, both included."""
     source: str = FROM_POLICY
 
@@ -130,10 +148,6 @@ class Never:
         out = np.zeros(domain.size, dtype=bool)
         out[[known[value] for value in values]] = True
         return out
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the rule, ready for JSON."""
-        return {"never": {name: list(own) for name, own in self.values.items()}, "source": self.source}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,25 +226,26 @@ class PublicRules:
             follows.append(rule)
         return replace(self, follows=tuple(follows))
 
-    def to_params(self) -> list[dict[str, Any]]:
-        """Return the rules, ready for JSON."""
-        return [*(rule.to_params() for rule in self.follows), *(rule.to_params() for rule in self.never)]
+    @property
+    def listed(self) -> tuple[Follows | Never, ...]:
+        """The rules in the order of the params."""
+        return (*self.follows, *self.never)
 
     @classmethod
-    def from_params(cls, raw: Iterable[Mapping[str, Any]]) -> Self:
-        """Rebuild the rules from `to_params()`."""
-        follows, never = [], []
-        with refusing_damage("a rule of the table lacks a key or has one of the wrong kind", contradictions=True):
-            for each in raw:
-                source = str(each["source"])
-                if "never" in each:
-                    values = {str(name): tuple(own) for name, own in each["never"].items()}
-                    never.append(Never(values=values, source=source))
-                    continue
-                own = each["determines"]
-                pairs = tuple((first, second) for first, second in own["map"])
-                follows.append(Follows(name=str(own["to"]), of=str(own["from"]), pairs=pairs, source=source))
-            return cls(follows=tuple(follows), never=tuple(never))
+    def stated(cls, raw: Any) -> Self:
+        """Return the rules that params list.
+
+        Raises
+        ------
+        ReleaseFormatError
+            They are none, or contradict each other.
+        """
+        with refusing_damage(_DAMAGED, contradictions=True):
+            every = read(tuple[Follows | Never, ...], raw)
+            return cls(
+                follows=tuple(rule for rule in every if isinstance(rule, Follows)),
+                never=tuple(rule for rule in every if isinstance(rule, Never)),
+            )
 
 
 def possible_row(masks: Sequence[Mapping[str, BoolArray]], may_be: Mapping[str, BoolArray]) -> dict[str, int] | None:

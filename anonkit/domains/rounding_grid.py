@@ -78,6 +78,11 @@ class WholeValues:
         return self.high - self.low + 1
 
     @property
+    def stated_step(self) -> int | float:
+        """The step as JSON has it: an integer, or a decimal."""
+        return written_step(self.step)
+
+    @property
     def are_integers(self) -> bool:
         """True when every value is an integer."""
         return self.step.denominator == 1
@@ -152,6 +157,11 @@ def exact_step(step: float | Fraction) -> Fraction:
     if isinstance(step, bool) or not isinstance(step, int | float) or not 0 < step < math.inf:
         raise ParameterError("a step must be a number above 0")
     return Fraction(str(step))
+
+
+def written_step(step: Fraction) -> int | float:
+    """Return a step as JSON has it: an integer, or a decimal."""
+    return step.numerator if step.denominator == 1 else float(step)
 
 
 @lru_cache(maxsize=4096)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.documents import plain
 from anonkit.domains.coded_columns import BoolArray, IntArray
 from anonkit.dp_trees.plan import Histograms, Leaves, Plan
 from anonkit.dp_trees.questions import WITHOUT_ATTRIBUTE, Counter, Question, Routing, ask_for
@@ -126,7 +127,7 @@ class GrowingForest:
         return PublishedForest(
             schema=schema,
             trees=tuple(tuple(nodes[end - size : end]) for size, end in zip(sizes, ends, strict=True)),
-            rows_per_tree=rows.to_params(),
+            rows_per_tree=plain(rows),
             vote=vote,
         )
 

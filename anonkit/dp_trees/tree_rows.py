@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -52,10 +52,6 @@ class TreeRows(Protocol):
 
     def groups(self, key: bytes, first_row: int, n_rows: int) -> Iterator[tuple[IntArray, IntArray | None]]:
         """Yield, for one pass over some rows, the tree of each row and how often it takes the row (None: once)."""
-        ...
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the description, ready for JSON."""
         ...
 
 

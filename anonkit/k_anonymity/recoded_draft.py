@@ -350,7 +350,7 @@ def _column_params(policy: Policy, column: Column, kind: pa.DataType, rule: Sens
         "sensitive": column.is_sensitive,
         "type": str(kind),
         "missing": str(policy.missing_of(column.name)),
-        **({} if rule is None else {"missing_is_value": rule.missing_is_value, **rule.to_params(column)}),
+        **({} if rule is None else {"missing_is_value": rule.missing_is_value, **rule.stated(column).to_params()}),
         **({"together": list(column.together)} if column.together else {}),
         **({"released_as_is": True} if column.release_as_is and _passes(column) else {}),
         **({"keep": True} if column.keep else {}),
@@ -363,10 +363,10 @@ def _column_params(policy: Policy, column: Column, kind: pa.DataType, rule: Sens
         params["written"] = column.number_form.to_params()
     if column.place is not None:
         stated = {} if column.outside is None else {"outside": str(column.outside)}
-        params["place"] = {**column.place.to_params(), **stated}
+        params["place"] = {**column.place.stated.to_params(), **stated}
     elif column.named_parts is not None and column.calendar is not None:
         params["calendar"] = {
-            **column.calendar.to_params(),
+            **column.calendar.stated.to_params(),
             **({} if column.outside is None else {"outside": str(column.outside)}),
         }
     if bounds is None and values is None:

@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonkit.documents import ParamsPart, left_out
 from anonkit.domains.coded_columns import CodedColumn, FloatArray, IntArray, folded_text
 from anonkit.k_anonymity.measured_columns import has_missing_codes, is_measured, rounded_width
 from anonkit.k_anonymity.privacy_model import AnonymityModel
@@ -109,21 +110,15 @@ class Caps:
         """Values, or runs of numbers, that are exempt."""
         return [self.missing, *self.of_values.values(), *(cap for _, cap in self.from_numbers)].count(None)
 
-    def to_params(self) -> list[list[Any]]:
-        """Return the pairs of value and cap for `params.json`."""
+    @property
+    def pairs(self) -> tuple[tuple[Any, float | None], ...]:
+        """The pairs of value and cap that are published."""
         listed: Iterable[tuple[Any, float | None]] = self.from_numbers or sorted(self.of_values.items())
-        return [*([] if self.missing == LEAST_CAP else [[None, self.missing]]), *map(list, listed)]
+        return (*(() if self.missing == LEAST_CAP else ((None, self.missing),)), *listed)
 
     @classmethod
-    def from_params(cls, listed: Sequence[Sequence[Any]]) -> Caps:
-        """Read the pairs back.
-
-        Raises
-        ------
-        ValueError, TypeError
-            They are none.
-        """
-        pairs = [(value, None if cap is None else float(cap)) for value, cap in listed]
+    def of_pairs(cls, pairs: Sequence[tuple[Any, float | None]]) -> Caps:
+        """Return the caps that are published as pairs."""
         numbers = [(float(value), cap) for value, cap in pairs if not isinstance(value, str | None)]
         return cls(
             of_values={value: cap for value, cap in pairs if isinstance(value, str)},
@@ -167,6 +162,18 @@ def value_key(value: object) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
+class StatedValues(ParamsPart):
+    """The values of a sensitive column as the params have them: what they require, and how they are counted."""
+
+    l: float | None = field(default=None, metadata=left_out())  # noqa: E741 - the field's own letter
+    t: float | None = field(default=None, metadata=left_out())
+    alpha: float | None = field(default=None, metadata=left_out())
+    tolerance: float | None = field(default=None, metadata=left_out())
+    width: float
+    caps: tuple[tuple[Any, float | None], ...] | None = field(default=None, metadata=left_out())
+
+
+@dataclass(frozen=True, kw_only=True)
 class SensitiveRule:
     """The requirements on the values of one sensitive column, and the definition of a value."""
 
@@ -188,14 +195,16 @@ class SensitiveRule:
         """Return True if a class could break it."""
         return self.caps is not None or self.asked.bounds_something
 
-    def to_params(self, declared: Column) -> dict[str, Any]:
+    def stated(self, declared: Column) -> StatedValues:
         """Return what `params.json` says of the values of the column."""
-        asked = {key: getattr(declared, key) for key in ("l", "t", "alpha", "tolerance")}
-        return {
-            **{key: value for key, value in asked.items() if value is not None},
-            "width": self.width,
-            **({} if self.caps is None else {"caps": self.caps.to_params()}),
-        }
+        return StatedValues(
+            l=declared.l,
+            t=declared.t,
+            alpha=declared.alpha,
+            tolerance=declared.tolerance,
+            width=self.width,
+            caps=None if self.caps is None else self.caps.pairs,
+        )
 
     def ends(self, column: CodedColumn) -> IntArray | None:
         """Return, for each code of a measured column, the first code that is another value.
@@ -300,8 +309,12 @@ def stored_rules(
 def _stored(rule: SensitiveRule, entry: Mapping[str, Any]) -> SensitiveRule:
     if "width" not in entry:
         return replace(rule, no_values=None, caps=None)
-    caps = None if rule.caps is None else Caps.from_params(entry["caps"])
-    return replace(rule, width=float(entry["width"]), caps=caps)
+    stated = StatedValues.from_params(entry)
+    if rule.caps is None:
+        return replace(rule, width=float(stated.width), caps=None)
+    if stated.caps is None:
+        raise ValueError("no caps")
+    return replace(rule, width=float(stated.width), caps=Caps.of_pairs(stated.caps))
 
 
 def of_released(rules: Sequence[SensitiveRule], data: Source, engine: Engine) -> tuple[SensitiveRule, ...]:

@@ -30,11 +30,11 @@ from anonkit.k_anonymity.regrouped_rows import AS_THEY_ARE, regrouped
 from anonkit.k_anonymity.search.equivalence import Partition
 from anonkit.k_anonymity.sensitive_rules import SensitiveRule, settled_rules, stored_rules
 from anonkit.parameters import parameter
-from anonkit.policy.calendar_columns import Calendar
+from anonkit.policy.calendar_columns import Calendar, StatedCalendar
 from anonkit.policy.column_declarations import Column, ColumnType, Missing, Outside, Role
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.person_candidates import SURROGATE, PersonRows
-from anonkit.policy.places import GeographicPlace
+from anonkit.policy.places import GeographicPlace, StatedPlace
 from anonkit.policy.publication import KeyCombination, key_combinations_of
 from anonkit.policy.side_files import UTF8, encoding_named
 from anonkit.policy.survey_weights import KEY as WEIGHT
@@ -367,7 +367,7 @@ def _column(raw: Mapping[str, Any], weight: Mapping[str, Any] | None) -> Column:
     domain, calendar, place = raw.get("domain", {}), raw.get("calendar"), raw.get("place")
     outside = (place or calendar or domain).get("outside")
     bounds, categories = domain.get("bounds"), domain.get("categories")
-    kind = _column_type(raw["type"])
+    kind, dates = _column_type(raw["type"]), None if calendar is None else StatedCalendar.from_params(calendar)
     is_weight = weight is not None and weight["column"] == raw["name"]
     if categories is not None:  # its cells are compared with them, whatever type they were written in
         kind = ColumnType.TEXT if domain.get("texts_alone") else None
@@ -383,8 +383,8 @@ def _column(raw: Mapping[str, Any], weight: Mapping[str, Any] | None) -> Column:
         categories=None if categories is None else tuple(map(str, categories)),
         outside=None if outside is None else Outside(outside),
         accept_outside=raw.get("accept_outside"),
-        place=None if place is None else GeographicPlace.from_params(place, f"place {raw['name']!r}"),
-        calendar=None if calendar is None else Calendar.from_params(calendar, f"column {raw['name']!r}"),
+        place=None if place is None else GeographicPlace.of(StatedPlace.from_params(place), f"place {raw['name']!r}"),
+        calendar=None if dates is None else Calendar.of(dates, f"column {raw['name']!r}"),
         number_form=None if "written" not in raw else NumberForm.from_params(raw["written"]),
         together=tuple(map(str, raw.get("together", ()))),
         weights=ShownWeights(weight["shows"]) if weight is not None and is_weight else None,

@@ -22,9 +22,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
-from anonkit.promises.guarantee import ADD_OR_REMOVE, CHANGES, REPLACE, Neighbours, loss_json
+from anonkit.documents import ReportPart
+from anonkit.promises.guarantee import ADD_OR_REMOVE, CHANGES, REPLACE, Neighbours
 from anonkit.promises.noise_promises import loss_words
 
 _HAIR = 1 + 1e-12
@@ -84,7 +84,7 @@ def of_group(epsilon: float, delta: float, size: int) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Total:
+class Total(ReportPart, keys=("**known", "epsilon", "delta")):
     """The composed loss of several releases, of one kind of neighbours."""
 
     neighbours: Neighbours | None
@@ -103,10 +103,10 @@ class Total:
         """Of the neighbours, for people."""
         return "unknown neighbours" if self.neighbours is None else self.neighbours.in_short
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the total for JSON; `unit` is null for one row."""
-        known = {"neighbours": "unknown", "unit": None} if self.neighbours is None else holds_for(self.neighbours)
-        return {**known, "epsilon": loss_json(self.epsilon), "delta": self.delta}
+    @property
+    def known(self) -> dict[str, str | None]:
+        """The neighbours for JSON; `unit` is null for one row."""
+        return {"neighbours": "unknown", "unit": None} if self.neighbours is None else holds_for(self.neighbours)
 
 
 def holds_for(kind: Neighbours) -> dict[str, str | None]:

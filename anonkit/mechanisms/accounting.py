@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -154,7 +154,16 @@ class Bootstrap(ParamsPart):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Accounting:
+class Composition(ParamsPart):
+    """The neighbouring tables that an account holds for."""
+
+    adjacency: str
+    rows_per_unit: int
+    bootstrap: Bootstrap | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accounting(ParamsPart, keys=("accounting=lines", "composition")):
     """Everything a release draws from the data, and the epsilon that makes for the unit of privacy.
 
     Draws on the same rows add up, disjoint rows count once (parallel composition), and a unit of several rows, or a
@@ -183,16 +192,15 @@ class Accounting:
         """Loss of the unit of privacy under the adjacency, rounded up to a float."""
         return rounded_up(self.row_loss * changed_rows(self.rows_per_unit, self.adjacency))
 
-    def to_params(self) -> dict[str, Any]:
-        """Return `accounting` and `composition` of the params."""
-        return {
-            "accounting": [draw.to_params() for draw in self.draws],
-            "composition": {
-                "adjacency": self.adjacency,
-                "rows_per_unit": self.rows_per_unit,
-                "bootstrap": None if self.bootstrap is None else self.bootstrap.to_params(),
-            },
-        }
+    @property
+    def lines(self) -> tuple[AccountedDraw, ...]:
+        """Every kind of draw, as the params have them."""
+        return self.draws
+
+    @property
+    def composition(self) -> Composition:
+        """The neighbouring tables that the account holds for."""
+        return Composition(adjacency=self.adjacency, rows_per_unit=self.rows_per_unit, bootstrap=self.bootstrap)
 
 
 def most_expensive_path(draws: Sequence[tuple[int | None, bool, int]]) -> int:
@@ -334,7 +342,7 @@ class ConcentratedChoice(ParamsPart, keys=(*LINE_KEYS, "rho")):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApproximateAccounting:
+class ApproximateAccounting(ParamsPart, keys=("accounting=lines", "composition")):
     """Everything that a release draws from the data under (epsilon, delta), one line a kind of draw."""
 
     epsilon: float
@@ -355,16 +363,15 @@ class ApproximateAccounting:
         choices = sum((draw.exact_rho for draw in self.draws if isinstance(draw, ConcentratedChoice)), Fraction(0))
         return tables + choices * changed_rows(self.rows_per_unit, self.adjacency) ** 2
 
-    def to_params(self) -> dict[str, Any]:
-        """Return `accounting` and `composition` of the params."""
-        return {
-            "accounting": [line.to_params() for line in (*self.found, *self.draws)],
-            "composition": {
-                "adjacency": self.adjacency,
-                "rows_per_unit": self.rows_per_unit,
-                "bootstrap": None,
-            },
-        }
+    @property
+    def lines(self) -> tuple[FindingLine | AccountedDraw | GaussianDraw | ConcentratedChoice, ...]:
+        """All draws, those first that looked for domains."""
+        return (*self.found, *self.draws)
+
+    @property
+    def composition(self) -> Composition:
+        """The neighbouring tables that the account holds for."""
+        return Composition(adjacency=self.adjacency, rows_per_unit=self.rows_per_unit)
 
 
 def row_rho_units(epsilon: Fraction, delta: float | Fraction, rows_per_unit: int, adjacency: str) -> int:

@@ -274,7 +274,6 @@ def marginals_draft(
     )
     params = {
         **told,
-        **schema.to_params(),
         **mixtures.to_params(),
         "readings": [reading.to_params() for reading in learned.choice.readings],
         "tables": [table.to_params() for table in learned.one_ways],

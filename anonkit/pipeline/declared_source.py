@@ -390,7 +390,7 @@ def _public_cells(policy: Policy) -> dict[str, Any]:
         declared, key = (column.place, "place") if column.place is not None else (column.calendar, "calendar")
         if column.is_released and column.has_bins and declared is not None:
             outside = {} if column.outside is None else {"outside": str(column.outside)}
-            read[name] = {key: {**declared.to_public_params(), **outside}}
+            read[name] = {key: {**declared.stated_bins.to_params(), **outside}}
     written = {
         name: column.number_form.to_params()
         for name, column in policy.columns.items()

@@ -75,7 +75,7 @@ def recount(
         people=people,
         recursive=(2, 3) if recursive is None else tuple(sorted({2, 3, recursive[1]})),
         target=target if target in schema.names else None,
-        reading=ReadValues.from_params(draft.params, draft.rows) if classes.sensitive else ReadValues(),
+        reading=ReadValues.of_release(draft.params, draft.rows) if classes.sensitive else ReadValues(),
         **looked_at(classes, schema.names, target, policy.names(Role.INSENSITIVE, Role.WEIGHT)),
     )
     values = {one.columns: fewest_values(data, names, one.key) for one in policy.candidates if one.key in there}

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from anonkit.documents import ParamsPart, left_out
 from anonkit.domains.calendar_cells import CalendarReader
 from anonkit.domains.calendar_parts import LEVELS, CalendarKind, CalendarParts, first_places, part_numbers
 from anonkit.domains.coded_columns import BoolArray, IntArray
@@ -44,6 +45,18 @@ class PublicBins:
     def tree(self) -> tuple[tuple[str, ...], ...]:
         """The hierarchy of the bins; empty where there is one level."""
         return self.paths if len(self.paths[0]) > 1 else ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatedCalendar(ParamsPart):
+    """A column's dates, moments or times as the params have them."""
+
+    kind: CalendarKind
+    levels: tuple[str, ...]
+    format: Any = field(default=None, metadata=left_out())
+    """A form, or a list of forms."""
+    zone: str | None = field(default=None, metadata=left_out())
+    bounds: tuple[str, str] | None = field(default=None, metadata=left_out())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,38 +205,35 @@ class Calendar:
         level = self.parts.levels[0]
         return first_places(part_numbers(places, level), level)
 
-    def to_params(self) -> dict[str, Any]:
-        """Return the declaration, ready for JSON."""
-        return self._stated(self.parts.levels)
+    @property
+    def stated(self) -> StatedCalendar:
+        """The declaration as the params have it."""
+        return self._with(self.parts.levels)
 
-    def to_public_params(self) -> dict[str, Any]:
-        """Return the declaration with the levels of its public bins, ready for JSON."""
-        return self._stated(self.bin_levels)
+    @property
+    def stated_bins(self) -> StatedCalendar:
+        """The declaration with the levels of its public bins."""
+        return self._with(self.bin_levels)
 
-    def _stated(self, levels: tuple[str, ...]) -> dict[str, Any]:
-        out: dict[str, Any] = {"kind": str(self.kind), "levels": list(levels)}
-        form = list(self.format) if isinstance(self.format, tuple) else self.format
-        out |= {key: value for key, value in (("format", form), ("zone", self.zone)) if value is not None}
-        return out if self.bounds is None else {**out, "bounds": [bound.isoformat() for bound in self.bounds]}
+    def _with(self, levels: tuple[str, ...]) -> StatedCalendar:
+        bounds = None if self.bounds is None else (self.bounds[0].isoformat(), self.bounds[1].isoformat())
+        return StatedCalendar(kind=self.kind, levels=levels, format=self.format, zone=self.zone, bounds=bounds)
 
     @classmethod
-    def from_params(cls, raw: Mapping[str, Any], where: str) -> Calendar:
-        """Rebuild the declaration from `to_params()`.
+    def of(cls, stated: StatedCalendar, where: str) -> Calendar:
+        """Return the declaration that the params state.
 
         Raises
         ------
-        PolicyError, KeyError, TypeError, ValueError
+        PolicyError
             It is none.
         """
-        kind = CalendarKind(raw["kind"])
-        bounds = None if "bounds" not in raw else declared_bounds(where, kind, list(raw["bounds"]))
-        form = raw.get("format")
         return cls(
-            kind=kind,
-            format=tuple(form) if isinstance(form, list) else form,
-            zone=raw.get("zone"),
-            levels=tuple(raw["levels"]),
-            bounds=bounds,
+            kind=stated.kind,
+            format=tuple(stated.format) if isinstance(stated.format, list) else stated.format,
+            zone=stated.zone,
+            levels=stated.levels,
+            bounds=None if stated.bounds is None else declared_bounds(where, stated.kind, list(stated.bounds)),
             where=where,
         )
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from anonkit.documents import ParamsPart, left_out
 from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray
 from anonkit.domains.grid_cells import GridParts, cell_name, code_of_index, resolution_of
 from anonkit.errors import MissingDependencyError, ParameterError, PolicyError
@@ -28,6 +29,17 @@ _MOST_AUTOMATIC, _MOST_CELLS = 64, 2000
 _STRIP = 60.0  # degrees of longitude that are covered at a time: wider shapes are taken the other way round the globe
 _NEARLY_NESTED = 1.1
 """Descendants of a cell lie within this multiple of the distance from its centre to its farthest corner."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatedPlace(ParamsPart):
+    """A place as the params have it."""
+
+    latitude: str
+    longitude: str
+    resolutions: tuple[int, ...]
+    box: tuple[float, float, float, float] | None = field(default=None, metadata=left_out())
+    cells: tuple[str, ...] | None = field(default=None, metadata=left_out())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,30 +173,37 @@ class GeographicPlace:
         cells = [code_of_index(h3.latlng_to_cell(lat, lng, resolution)) for lat, lng in distinct.tolist()]
         return np.array(cells, dtype=np.int64)[at.reshape(-1)] if cells else np.zeros(0, dtype=np.int64)
 
-    def to_params(self) -> dict[str, Any]:
-        """Return the declaration, ready for JSON."""
-        out: dict[str, Any] = {"latitude": self.latitude, "longitude": self.longitude}
-        out["resolutions"] = list(self.parts.resolutions)
-        return out if self.box is None else {**out, "box": list(self.box)}
+    @property
+    def stated(self) -> StatedPlace:
+        """The declaration as the params have it."""
+        resolutions = tuple(self.parts.resolutions)
+        return StatedPlace(latitude=self.latitude, longitude=self.longitude, resolutions=resolutions, box=self.box)
 
-    def to_public_params(self) -> dict[str, Any]:
-        """Return the declaration with its public cells, ready for JSON."""
-        cells = () if self.bins is None else self.bins.labels
+    @property
+    def stated_bins(self) -> StatedPlace:
+        """The declaration with its public cells."""
+        cells = () if self.bins is None else tuple(self.bins.labels)
         finest = () if not cells else (resolution_of(int(cells[0], 16)),)
-        coarser = [each for each in self.parts.resolutions if not finest or each < finest[0]]
-        kept = {"cells": list(cells)} if self.box is None else {"box": list(self.box)}
-        return {**self.to_params(), "resolutions": [*finest, *coarser], **kept}
+        coarser = (each for each in self.parts.resolutions if not finest or each < finest[0])
+        return replace(self.stated, resolutions=(*finest, *coarser), cells=cells if self.box is None else None)
 
     @classmethod
-    def from_params(cls, raw: Mapping[str, Any], where: str) -> GeographicPlace:
-        """Rebuild the declaration from `to_params()`.
+    def of(cls, stated: StatedPlace, where: str) -> GeographicPlace:
+        """Return the declaration that the params state.
 
         Raises
         ------
-        PolicyError, KeyError, TypeError
+        PolicyError
             It is none.
         """
-        return declared_place(where, {key: raw[key] for key in KEYS if key in raw})
+        return cls(
+            latitude=stated.latitude,
+            longitude=stated.longitude,
+            resolutions=stated.resolutions,
+            box=stated.box,
+            cells=stated.cells,
+            where=where,
+        )
 
 
 def declared_place(where: str, spec: Mapping[str, Any]) -> GeographicPlace:

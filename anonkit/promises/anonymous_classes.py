@@ -9,10 +9,11 @@ classes of the draft, and `anonkit validate` counts those of the file, each with
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Protocol, Self
 
-from anonkit.promises.guarantee import CHECKED, Check, PrivacyLoss, guarantee_block
+from anonkit.documents import ReportPart, kept_as, left_out
+from anonkit.promises.guarantee import CHECKED, Check, GuaranteeBlock, PrivacyLoss
 from anonkit.promises.no_values import FOLDING
 from anonkit.promises.noise_promises import exact_percent, exact_words
 
@@ -35,7 +36,7 @@ INDEPENDENT = "No person has several rows, as the owner declares."
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountedCandidate:
+class CountedCandidate(ReportPart):
     """A column set that may identify people where no unit is declared: every class has k distinct values."""
 
     columns: tuple[str, ...]
@@ -55,7 +56,7 @@ class CountedCandidate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountedKey:
+class CountedKey(ReportPart):
     """A combination of quasi-identifiers that so many rows share, whatever is shown of it."""
 
     columns: tuple[str, ...]
@@ -73,18 +74,18 @@ class CountedKey:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Diversity:
+class Diversity(ReportPart):
     """The diversity required of the sensitive values in every equivalence class; None requires nothing."""
 
-    l: float | None = None  # noqa: E741 - the field's own letter
+    l: float | None = field(default=None, metadata=left_out("l_diversity"))  # noqa: E741 - the field's own letter
     """Distinct l-diversity."""
-    entropy_l: float | None = None
+    entropy_l: float | None = field(default=None, metadata=left_out("entropy_l_diversity"))
     """Entropy l-diversity: exp(entropy) at least this."""
-    recursive: tuple[float, int] | None = None
+    recursive: tuple[float, int] | None = field(default=None, metadata=left_out("recursive_c_l_diversity"))
     """Recursive (c, l)-diversity."""
-    t: float | None = None
+    t: float | None = field(default=None, metadata=left_out("t_closeness"))
     """t-closeness: earth mover's distance at most this."""
-    alpha: float | None = None
+    alpha: float | None = field(default=None, metadata=left_out("alpha_k_anonymity"))
     """(alpha, k)-anonymity: no value above this share; 1 bounds nothing, and switches the cap on confidence off."""
 
     def with_own(self, own: Diversity) -> Diversity:
@@ -98,26 +99,8 @@ class Diversity:
 
     def asked(self) -> dict[str, Any]:
         """Return the requirements by the field's names, without those that are None."""
-        raw = {
-            "l_diversity": self.l,
-            "entropy_l_diversity": self.entropy_l,
-            "recursive_c_l_diversity": self.recursive,
-            "t_closeness": self.t,
-            "alpha_k_anonymity": self.alpha,
-        }
-        return {name: value for name, value in raw.items() if value is not None}
-
-    @classmethod
-    def from_asked(cls, asked: Mapping[str, Any]) -> Diversity:
-        """Read the requirements by the field's names, as in a report."""
-        recursive = asked.get("recursive_c_l_diversity")
-        return cls(
-            l=asked.get("l_diversity"),
-            entropy_l=asked.get("entropy_l_diversity"),
-            recursive=None if recursive is None else (float(recursive[0]), int(recursive[1])),
-            t=asked.get("t_closeness"),
-            alpha=asked.get("alpha_k_anonymity"),
-        )
+        own = ((str(one.metadata["key"]), getattr(self, one.name)) for one in fields(self))
+        return {name: value for name, value in own if value is not None}
 
 
 class RecountResult(Protocol):
@@ -158,13 +141,82 @@ class RecountResult(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KAnonymity:
+class ConfidenceCap(ReportPart):
+    """The columns with a cap on confidence by value, and the share above which a value has none."""
+
+    columns: tuple[str, ...]
+    exempt_above: float = EXEMPT_ABOVE
+
+    def __post_init__(self) -> None:
+        if self.exempt_above != EXEMPT_ABOVE:
+            raise ValueError("another share")
+
+    @classmethod
+    def of(cls, columns: tuple[str, ...]) -> Self:
+        """Return the cap of some columns."""
+        return cls(columns=columns)
+
+    @property
+    def value(self) -> tuple[str, ...]:
+        """The columns."""
+        return self.columns
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownWeight(ReportPart):
+    """The column of the weights of a sample, and what is shown of them."""
+
+    column: str
+    shows: str
+
+    def __post_init__(self) -> None:
+        if self.shows not in _OF_WEIGHTS:
+            raise ValueError("a word for what is shown")
+
+    @classmethod
+    def of(cls, weight: tuple[str, str]) -> Self:
+        """Return the weight by its column and word."""
+        return cls(column=weight[0], shows=weight[1])
+
+    @property
+    def value(self) -> tuple[str, str]:
+        """Column and word."""
+        return self.column, self.shows
+
+
+@dataclass(frozen=True, kw_only=True)
+class KAnonymity(
+    GuaranteeBlock,
+    keys=(
+        "k",
+        "quasi_identifiers",
+        "sensitive",
+        "missing_is_value",
+        "unit",
+        "rows_known",
+        "independent_rows",
+        "rows_in_runs",
+        "keys",
+        "households",
+        "weight",
+        "surrogate",
+        "relative",
+        "means",
+        "averaged",
+        "candidates",
+        "**diversity",
+        "of_columns",
+        "confidence_cap=capped",
+        "assumptions",
+    ),
+):
     """Every released combination of quasi-identifiers is shared by at least k rows, or people."""
 
     kind: ClassVar[str] = "k-anonymity"
     cell_by_cell: ClassVar[bool] = False
     redraw_costs: ClassVar[bool] = False
     shows_rows: ClassVar[bool] = True
+    basis: ClassVar[str] = CHECKED
 
     k: int
     quasi_identifiers: tuple[str, ...]
@@ -173,38 +225,42 @@ class KAnonymity:
     """Sensitive attributes in which a missing cell is a value like any other; in all others it is none."""
     diversity: Diversity = field(default_factory=Diversity)
     """Diversity required of every sensitive attribute."""
-    of_columns: Mapping[str, Diversity] = field(default_factory=dict, hash=False)
+    of_columns: Mapping[str, Diversity] = field(default_factory=dict, hash=False, metadata=left_out())
     """Diversity required of single sensitive attributes in addition, or instead."""
-    capped: tuple[str, ...] = ()
+    capped: tuple[str, ...] = field(default=(), metadata=kept_as(ConfidenceCap, CAP, left_out=True))
     """Sensitive attributes with a cap on confidence by value: those without a declared requirement."""
     unit: str | None = None
     """Name of the column whose distinct values are counted as people."""
-    rows_known: str | None = None
+    rows_known: str | None = field(default=None, metadata=left_out())
     """`ONE_ROW` or `ALL_ROWS` of a person, where people have several rows since tables were joined; else None."""
-    candidates: tuple[CountedCandidate, ...] = ()
+    candidates: tuple[CountedCandidate, ...] = field(default=(), metadata=left_out())
     """Column sets that may identify the person of a row, where no unit is declared."""
-    independent_rows: bool = False
+    independent_rows: bool = field(default=False, metadata=left_out())
     """True when the owner declares that no person has several rows."""
-    rows_in_runs: bool = False
+    rows_in_runs: bool = field(default=False, metadata=left_out())
     """True where rows look like runs of one person's, and no candidate is found."""
-    keys: tuple[CountedKey, ...] = ()
+    keys: tuple[CountedKey, ...] = field(default=(), metadata=left_out())
     """Combinations of quasi-identifiers with a k of their own."""
-    households: bool = False
+    households: bool = field(default=False, metadata=left_out())
     """True when the unit is a household, and its rows are its members."""
-    weight: tuple[str, str] | None = None
+    weight: tuple[str, str] | None = field(default=None, metadata=kept_as(ShownWeight, left_out=True))
     """Column of the weights of a sample, and what is shown of them: "mean" of each class, or "rounded" ones."""
-    surrogate: str | None = None
+    surrogate: str | None = field(default=None, metadata=left_out())
     """Column of one random number for all rows of a person or household; None where rows do not show whose they are."""
-    relative: tuple[str, ...] = ()
+    relative: tuple[str, ...] = field(default=(), metadata=left_out())
     """Columns of dates that are shown as days since their person's first one."""
-    means: bool = False
+    means: bool = field(default=False, metadata=left_out())
     """True when rows show the mean of each generalized number in their class."""
-    averaged: bool = False
+    averaged: bool = field(default=False, metadata=left_out())
     """True when numbers are quasi-identifiers by the mean of their group alone."""
     assumptions: tuple[str, ...] = ()
     """Further conditions of the promise, stated by the method."""
     may_be_empty: bool = False
     """True where coins choose the rows: a table without rows is an outcome of theirs, and no class is below k in it."""
+
+    def __post_init__(self) -> None:
+        if self.rows_known not in (None, ONE_ROW, ALL_ROWS):
+            raise ValueError("a word for the rows that are known")
 
     def loss(self) -> PrivacyLoss | None:
         """Return None: no epsilon bounds the disclosure by a group of k, so that none is booked."""
@@ -486,47 +542,8 @@ class KAnonymity:
         candidates = (replace(one, values=measured.candidates.get(one.columns)) for one in self.candidates)
         return replace(self, candidates=tuple(candidates))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the guarantee block of the report."""
-        return guarantee_block(
-            self,
-            parameters={
-                "k": self.k,
-                "quasi_identifiers": list(self.quasi_identifiers),
-                "sensitive": list(self.sensitive),
-                "missing_is_value": list(self.missing_is_value),
-                "unit": self.unit,
-                **({} if self.rows_known is None else {"rows_known": self.rows_known}),
-                **({"independent_rows": True} if self.independent_rows else {}),
-                **({"rows_in_runs": True} if self.rows_in_runs else {}),
-                **({"keys": [{"columns": list(each.columns), "k": each.k} for each in self.keys]} if self.keys else {}),
-                **({"households": True} if self.households else {}),
-                **({} if self.weight is None else {"weight": {"column": self.weight[0], "shows": self.weight[1]}}),
-                **({} if self.surrogate is None else {"surrogate": self.surrogate}),
-                **({"relative": list(self.relative)} if self.relative else {}),
-                **({"means": True} if self.means else {}),
-                **({"averaged": True} if self.averaged else {}),
-                **(
-                    {"candidates": [{"columns": list(each.columns), "values": each.values} for each in self.candidates]}
-                    if self.candidates
-                    else {}
-                ),
-                **_jsonable(self.diversity.asked()),
-                **(
-                    {"of_columns": {name: _jsonable(own.asked()) for name, own in self.of_columns.items()}}
-                    if self.of_columns
-                    else {}
-                ),
-                **({CAP: {"columns": list(self.capped), "exempt_above": EXEMPT_ABOVE}} if self.capped else {}),
-            },
-            unit=self._unit_words,
-            adjacency=None,
-            assumptions=self.assumptions,
-            basis=CHECKED,
-        )
-
     @property
-    def _unit_words(self) -> str:
+    def unit_words(self) -> str:
         """The unit of protection, in words."""
         if self.unit is None:
             return "one row"
@@ -535,67 +552,11 @@ class KAnonymity:
         of_person = {ALL_ROWS: ", with all its rows together", ONE_ROW: ", of whom one row is known"}
         return f"one value of column {self.unit!r}{of_person.get(self.rows_known or '', '')}"
 
-    @classmethod
-    def from_dict(cls, block: Mapping[str, Any]) -> KAnonymity:
-        """Read the promise back from the guarantee block of a report."""
-        parameters = block["parameters"]
-        cap = parameters.get(CAP, {"columns": (), "exempt_above": EXEMPT_ABOVE})
-        if cap["exempt_above"] != EXEMPT_ABOVE:
-            raise ValueError
-        return cls(
-            k=int(parameters["k"]),
-            quasi_identifiers=tuple(parameters["quasi_identifiers"]),
-            sensitive=tuple(parameters["sensitive"]),
-            missing_is_value=tuple(parameters.get("missing_is_value", ())),
-            unit=parameters["unit"],
-            rows_known=_known(parameters.get("rows_known")),
-            candidates=tuple(
-                CountedCandidate(columns=tuple(map(str, each["columns"])), values=each["values"])
-                for each in parameters.get("candidates", ())
-            ),
-            independent_rows=parameters.get("independent_rows") is True,
-            rows_in_runs=parameters.get("rows_in_runs") is True,
-            keys=tuple(
-                CountedKey(columns=tuple(map(str, each["columns"])), k=int(each["k"]))
-                for each in parameters.get("keys", ())
-            ),
-            households=parameters.get("households") is True,
-            weight=_weight(parameters.get("weight")),
-            surrogate=None if parameters.get("surrogate") is None else str(parameters["surrogate"]),
-            relative=tuple(map(str, parameters.get("relative", ()))),
-            means=parameters.get("means") is True,
-            averaged=parameters.get("averaged") is True,
-            diversity=Diversity.from_asked(parameters),
-            of_columns={name: Diversity.from_asked(asked) for name, asked in parameters.get("of_columns", {}).items()},
-            capped=tuple(cap["columns"]),
-            assumptions=tuple(block["assumptions"]),
-        )
-
 
 def _listed(candidates: Sequence[CountedCandidate]) -> str:
     """Return the names of candidates as words."""
     names = [repr(candidate.name) for candidate in candidates]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and of {names[-1]}"
-
-
-def _jsonable(requirements: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in requirements.items()}
-
-
-def _known(word: str | None) -> str | None:
-    """Return the number of rows of a person that may be known; a word that says neither is damage."""
-    if word not in (None, ONE_ROW, ALL_ROWS):
-        raise ValueError
-    return word
-
-
-def _weight(stated: Mapping[str, Any] | None) -> tuple[str, str] | None:
-    """Return the column of weights and what is shown of them; a word that says neither is damage."""
-    if stated is None:
-        return None
-    if stated["shows"] not in _OF_WEIGHTS:
-        raise ValueError
-    return str(stated["column"]), str(stated["shows"])
 
 
 _OF_WEIGHTS = {

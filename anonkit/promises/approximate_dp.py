@@ -25,14 +25,15 @@ guarantees", PoPETs 2018.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from anonkit.errors import ParameterError
 from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.guarantee import PrivacyLoss
 from anonkit.promises.noise_promises import (
+    CENTRAL,
+    CONDITIONS,
     HOLDS_FOR_ALL,
     LARGE_LOSS,
     OWNER_BESIDES,
@@ -105,15 +106,6 @@ class ApproximateDP(CentralNoisePromise):
             OWNER_BESIDES,
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the guarantee block of the report."""
-        return self._central_block(self.delta)
-
-    @classmethod
-    def from_dict(cls, block: Mapping[str, Any]) -> ApproximateDP:
-        """Read the promise back from the guarantee block of a report."""
-        return cls(delta=float(block["parameters"]["delta"]), **cls._central_fields(block))
-
 
 def _above(probability: float) -> str:
     """Return a probability as text with two digits, never below what it is."""
@@ -123,7 +115,7 @@ def _above(probability: float) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnonymousDP(ApproximateDP):
+class AnonymousDP(ApproximateDP, keys=(*CENTRAL, "k", "quasi_identifiers", *CONDITIONS)):
     """Every released row is alike k others or more, and nothing in the release depends much on any one row."""
 
     kind: ClassVar[str] = "k-anonymous-dp"
@@ -164,19 +156,4 @@ class AnonymousDP(ApproximateDP):
             *super().not_protected(),
             "Truth: the rows that are shown are true. Anyone who knows from elsewhere that a person is among them "
             "learns what the matching rows say; epsilon limits only what the release shows about whether they are.",
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the guarantee block of the report."""
-        return self._central_block(self.delta, k=self.k, quasi_identifiers=list(self.quasi_identifiers))
-
-    @classmethod
-    def from_dict(cls, block: Mapping[str, Any]) -> AnonymousDP:
-        """Read the promise back from the guarantee block of a report."""
-        parameters = block["parameters"]
-        return cls(
-            delta=float(parameters["delta"]),
-            k=int(parameters["k"]),
-            quasi_identifiers=tuple(parameters["quasi_identifiers"]),
-            **cls._central_fields(block),
         )

@@ -32,8 +32,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
-from anonkit.documents import ReportPart
-from anonkit.errors import ParameterError
+from anonkit.documents import ReportPart, read
+from anonkit.errors import ParameterError, refusing_damage
 
 if TYPE_CHECKING:
     from anonkit.promises.anonymous_classes import KAnonymity
@@ -98,6 +98,8 @@ def fewest_protected(rows: int, rows_per_unit: int) -> int:
 
 
 CHECKED = "checked on output"
+_BESIDE = ("adjacency", "assumptions")
+"""Keys of a promise that its block has beside its parameters."""
 BY_CONSTRUCTION = "by construction"
 
 
@@ -212,27 +214,46 @@ def loss_json(epsilon: float) -> float | str:
     return "inf" if math.isinf(epsilon) else epsilon
 
 
-def guarantee_block(
-    promise: Guarantee,
-    *,
-    parameters: Mapping[str, Any],
-    unit: str | None,
-    adjacency: str | None,
-    assumptions: Sequence[str],
-    basis: str,
-) -> dict[str, Any]:
-    """Return the `guarantee` block of a report, the same keys for every kind of promise."""
-    return {
-        "kind": promise.kind,
-        "statement": promise.statement(),
-        "formal": promise.formal(),
-        "parameters": dict(parameters),
-        "unit": unit,
-        "adjacency": adjacency,
-        "assumptions": list(assumptions),
-        "basis": basis,
-        "not_protected": list(promise.not_protected()),
-    }
+class GuaranteeBlock(ReportPart, damage="the guarantee of the report is damaged"):
+    """A promise by its declaration: its keys are the parameters of the block, with its assumptions and adjacency."""
+
+    basis: ClassVar[str] = BY_CONSTRUCTION
+    """`CHECKED` where the output shows whether the promise holds."""
+
+    @property
+    def unit_words(self) -> str | None:
+        """The unit of protection, in words; None for a promise of nothing."""
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the `guarantee` block of the report, the same keys for every kind of promise."""
+        promise: Any = self
+        parameters = super().to_dict()
+        beside = {name: parameters.pop(name, None) for name in _BESIDE}
+        return {
+            "kind": promise.kind,
+            "statement": promise.statement(),
+            "formal": promise.formal(),
+            "parameters": parameters,
+            "unit": self.unit_words,
+            "adjacency": beside["adjacency"],
+            "assumptions": beside["assumptions"],
+            "basis": self.basis,
+            "not_protected": list(promise.not_protected()),
+        }
+
+    @classmethod
+    def from_dict(cls, block: Mapping[str, Any]) -> Self:
+        """Read the promise back from the `guarantee` block of a report.
+
+        Raises
+        ------
+        ReleaseFormatError
+            A parameter is missing, or holds something of the wrong kind or out of its range.
+        """
+        with refusing_damage(cls._damage):
+            stated = {**block["parameters"], **{name: block[name] for name in _BESIDE}}
+        return read(cls, stated)
 
 
 def conditional_words(domains: Sequence[str], identifiers: Sequence[str]) -> str:
@@ -249,7 +270,11 @@ def conditional_words(domains: Sequence[str], identifiers: Sequence[str]) -> str
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoGuarantee:
+class NoGuarantee(
+    GuaranteeBlock,
+    keys=("**parameters", "reason", "domains_from_data=conditional", "assumptions"),
+    made_by="of_parameters",
+):
     """No formal protection: the release states so, and why."""
 
     kind: ClassVar[str] = "none"
@@ -284,24 +309,16 @@ class NoGuarantee:
         """Return the disclosures that are possible: all."""
         return ("Everything: treat the release like the source table.",)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the guarantee block of the report."""
-        return guarantee_block(
-            self,
-            parameters={**self.parameters, "reason": self.reason, "domains_from_data": list(self.conditional)},
-            unit=None,
-            adjacency=None,
-            assumptions=self.assumptions,
-            basis=BY_CONSTRUCTION,
-        )
-
     @classmethod
-    def from_dict(cls, block: Mapping[str, Any]) -> NoGuarantee:
-        """Read the statement back from the guarantee block of a report."""
-        parameters = dict(block["parameters"])
-        return cls(
-            reason=str(parameters.pop("reason")),
-            conditional=tuple(parameters.pop("domains_from_data")),
-            parameters=parameters,
-            assumptions=tuple(block["assumptions"]),
-        )
+    def of_parameters(
+        cls,
+        *,
+        parameters: Mapping[str, Any],
+        reason: str,
+        domains_from_data: tuple[str, ...],
+        assumptions: tuple[str, ...],
+    ) -> Self:
+        """Return the statement of a block: parameters that are no others are those of the method."""
+        own = {"reason", "domains_from_data", *_BESIDE}
+        stated = {name: value for name, value in parameters.items() if name not in own}
+        return cls(reason=reason, parameters=stated, conditional=domains_from_data, assumptions=assumptions)

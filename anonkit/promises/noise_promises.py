@@ -16,21 +16,20 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from typing import Any, ClassVar
+from typing import ClassVar, Self
 
+from anonkit.documents import Loss, ReportPart, kept_as
 from anonkit.promises.guarantee import (
     ADD_OR_REMOVE,
-    BY_CONSTRUCTION,
     LOOKED_AT,
     REPLACE,
     Guarantee,
+    GuaranteeBlock,
     Neighbours,
     PrivacyLoss,
     conditional_words,
-    guarantee_block,
-    loss_json,
 )
 
 _LARGEST_LOG = 700.0
@@ -106,7 +105,7 @@ def after_a_look(promise: Guarantee) -> Guarantee:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoisePromise(Guarantee):
+class NoisePromise(GuaranteeBlock, Guarantee):
     """A promise about how a release was drawn, whatever the table: no cell of it is read in the light of others."""
 
     cell_by_cell: ClassVar[bool] = True
@@ -116,6 +115,11 @@ class NoisePromise(Guarantee):
     """Columns whose domain was read from the table: the promise holds only if it is public all the same."""
     identifiers_from_data: tuple[str, ...] = ()
     """Columns that were left out because their cells look like identifiers: as above."""
+
+    @property
+    def unit_words(self) -> str:
+        """The unit of protection, in words."""
+        return "one row"
 
     @property
     def counted_classes(self) -> None:
@@ -130,36 +134,15 @@ class NoisePromise(Guarantee):
     def _claim(self) -> str:
         """Return the claim, which follows the conditions of the promise."""
 
-    def _block(
-        self, parameters: Mapping[str, Any], *, unit: str = "one row", adjacency: str = REPLACE
-    ) -> dict[str, Any]:
-        """Return the guarantee block of the report, with what the promise rests on."""
-        conditions = {
-            "domains_from_data": list(self.conditional),
-            "identifiers_from_data": list(self.identifiers_from_data),
-        }
-        return guarantee_block(
-            self,
-            parameters={**parameters, **conditions},
-            unit=unit,
-            adjacency=adjacency,
-            assumptions=self.assumptions,
-            basis=BY_CONSTRUCTION,
-        )
 
-    @staticmethod
-    def _rests_on(block: Mapping[str, Any]) -> dict[str, Any]:
-        """Read back what the promise rests on; older reports name no identifiers."""
-        parameters = block["parameters"]
-        return {
-            "assumptions": tuple(block["assumptions"]),
-            "conditional": tuple(parameters["domains_from_data"]),
-            "identifiers_from_data": tuple(parameters.get("identifiers_from_data", ())),
-        }
+CONDITIONS = ("domains_from_data=conditional", "identifiers_from_data", "adjacency", "assumptions")
+"""Keys of every promise of noise, after its own."""
+CENTRAL = ("epsilon", "delta", "unit_column=unit", "rows_per_unit")
+"""Keys of every promise about the release as a whole, before its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class CentralNoisePromise(NoisePromise):
+class CentralNoisePromise(NoisePromise, keys=(*CENTRAL, *CONDITIONS)):
     """A promise of an owner who sees the whole table: about neighbouring tables, and the release as a whole."""
 
     redraw_costs: ClassVar[bool] = False
@@ -192,39 +175,55 @@ class CentralNoisePromise(NoisePromise):
     def _neighbours(self) -> str:
         return Neighbours(adjacency=self.adjacency, unit=self.unit).changed
 
-    def _central_block(self, delta: float, **more: Any) -> dict[str, Any]:
-        """Return the guarantee block of the report; further entries come before the conditions."""
-        parameters = {"epsilon": self.epsilon, "delta": delta, "unit_column": self.unit}
-        return self._block(
-            {**parameters, "rows_per_unit": self.rows_per_unit, **more},
-            unit="one row" if self.unit is None else f"one value of column {self.unit!r}",
-            adjacency=self.adjacency,
-        )
-
-    @classmethod
-    def _central_fields(cls, block: Mapping[str, Any]) -> dict[str, Any]:
-        """Read back what every central promise states."""
-        parameters = block["parameters"]
-        return {
-            "epsilon": float(parameters["epsilon"]),
-            "adjacency": str(block["adjacency"]),
-            "unit": parameters["unit_column"],
-            "rows_per_unit": int(parameters["rows_per_unit"]),
-            **cls._rests_on(block),
-        }
+    @property
+    def unit_words(self) -> str:
+        """The unit of protection, in words."""
+        return "one row" if self.unit is None else f"one value of column {self.unit!r}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalDP(NoisePromise):
+class AnswerLosses(ReportPart):
+    """The losses of answers, and the columns that were answered."""
+
+    losses: tuple[Loss, ...]
+    answers: tuple[str, ...]
+
+    @classmethod
+    def of(cls, attributes: Mapping[str, float]) -> Self:
+        """Return the losses of some columns."""
+        return cls(losses=tuple(attributes.values()), answers=tuple(attributes))
+
+    @property
+    def value(self) -> dict[str, float]:
+        """Loss of each column."""
+        return dict(zip(self.answers, self.losses, strict=True))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalDP(
+    NoisePromise,
+    keys=(
+        "epsilon",
+        "one_answer_per_row=one_answer",
+        "randomized",
+        "clear",
+        "unbounded",
+        "transformed",
+        "hidden_with_each_answer=hidden_with",
+        "**attributes",
+        *CONDITIONS,
+    ),
+):
     """Every row was randomized by itself: what is shown is nearly as likely under any other true row."""
 
     kind: ClassVar[str] = "local-dp"
     redraw_costs: ClassVar[bool] = True
     shows_rows: ClassVar[bool] = True
+    adjacency: ClassVar[str] = REPLACE
 
-    epsilon: float
+    epsilon: Loss
     """Privacy loss of a whole row, realised, in [0, inf]."""
-    attributes: Mapping[str, float]
+    attributes: Mapping[str, float] = field(metadata=kept_as(AnswerLosses))
     """Privacy loss of each answer, the target's too when it is randomized alone, realised."""
     one_answer: bool = False
     """True when a row answers one attribute only: the loss of a row is then the largest, else the sum."""
@@ -240,6 +239,11 @@ class LocalDP(NoisePromise):
     def loss(self) -> PrivacyLoss:
         """Return the loss of a whole row that is replaced, infinite where some column has no bound."""
         return PrivacyLoss(epsilon=self.epsilon, neighbours=Neighbours(adjacency=REPLACE))
+
+    @property
+    def randomized(self) -> tuple[str, ...]:
+        """Columns whose answers have a bound."""
+        return tuple(self._bounded)
 
     @property
     def _bounded(self) -> dict[str, float]:
@@ -317,37 +321,6 @@ class LocalDP(NoisePromise):
             "The number of rows is published.",
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the guarantee block of the report."""
-        return self._block(
-            {
-                "epsilon": loss_json(self.epsilon),
-                "one_answer_per_row": self.one_answer,
-                "randomized": list(self._bounded),
-                "clear": list(self.clear),
-                "unbounded": list(self.unbounded),
-                "transformed": list(self.transformed),
-                "hidden_with_each_answer": self.hidden_with,
-                "losses": [loss_json(loss) for loss in self.attributes.values()],
-                "answers": list(self.attributes),
-            }
-        )
-
-    @classmethod
-    def from_dict(cls, block: Mapping[str, Any]) -> LocalDP:
-        """Read the promise back from the guarantee block of a report."""
-        parameters = block["parameters"]
-        return cls(
-            epsilon=float(parameters["epsilon"]),
-            attributes=dict(zip(parameters["answers"], (float(loss) for loss in parameters["losses"]), strict=True)),
-            one_answer=bool(parameters["one_answer_per_row"]),
-            clear=tuple(parameters["clear"]),
-            unbounded=tuple(parameters.get("unbounded", ())),
-            transformed=tuple(parameters["transformed"]),
-            hidden_with=parameters["hidden_with_each_answer"],
-            **cls._rests_on(block),
-        )
-
 
 SHUFFLE_ASSUMPTION = (
     "The attacker sees the file of the release alone: neither an answer on its way into it nor the order of the rows, "
@@ -380,10 +353,11 @@ def shuffle_obstacle(names: Sequence[str], unit: str | None) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CentralDP(CentralNoisePromise):
+class CentralDP(CentralNoisePromise, keys=(*CENTRAL, "published_claim", *CONDITIONS)):
     """Nothing in the release depends much on any one row, or person: pure epsilon, delta 0."""
 
     kind: ClassVar[str] = "central-dp"
+    delta: ClassVar[int] = 0
 
     published_claim: str | None = None
     """Claim of the method's paper, where it differs from what holds."""
@@ -422,12 +396,3 @@ class CentralDP(CentralNoisePromise):
             "Repetition: every further release of the same rows adds its own loss.",
             OWNER_BESIDES,
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the guarantee block of the report."""
-        return self._central_block(0, published_claim=self.published_claim)
-
-    @classmethod
-    def from_dict(cls, block: Mapping[str, Any]) -> CentralDP:
-        """Read the promise back from the guarantee block of a report."""
-        return cls(published_claim=block["parameters"]["published_claim"], **cls._central_fields(block))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from anonkit.errors import ReleaseFormatError
+from anonkit.errors import ReleaseFormatError, refusing_damage
 from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.approximate_dp import AnonymousDP, ApproximateDP
 from anonkit.promises.guarantee import Guarantee, NoGuarantee
@@ -32,10 +32,8 @@ def read_promise(block: Mapping[str, Any]) -> Guarantee:
     ReleaseFormatError
         There is no such promise, or its parameters are not those of one.
     """
-    try:
+    with refusing_damage("the guarantee of the report is damaged"):
         return of_kind(KINDS, block).from_dict(block)
-    except (LookupError, TypeError, ValueError, AttributeError):
-        raise ReleaseFormatError("the guarantee of the report is damaged") from None
 
 
 def of_kind(table: Mapping[str, Entry], block: Mapping[str, Any]) -> Entry:

@@ -23,6 +23,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import FloatArray, IntArray
 from anonkit.errors import ReleaseFormatError, refusing_damage
 from anonkit.published.tree_model import PublishedForest
@@ -30,6 +31,19 @@ from anonkit.published.tree_model import PublishedForest
 UNIT = 0.001
 """Scores are published in whole thousandths of a natural logarithm."""
 _PIECE = 1 << 14
+
+
+_DAMAGED = "the scores of the params lack a key or have one of the wrong kind"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StoredScores(ParamsPart, damage=_DAMAGED):
+    """The scores as the params have them; the layout is in the module's docstring."""
+
+    unit: float = UNIT
+    leaves: tuple[IntArray, ...]
+    regions: tuple[int, ...]
+    attributes: tuple[tuple[IntArray, ...], ...]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,27 +82,22 @@ class AdditiveScores:
             out[part] = softmax(self.logarithms(nodes[:, part], codes[:, part]))
         return out
 
-    def to_params(self) -> dict[str, Any]:
-        """Return the scores, ready for JSON."""
-        return {
-            "unit": UNIT,
-            "leaves": [table.tolist() for table in self.leaves],
-            "regions": list(self.regions),
-            "attributes": [
-                [table[region].tolist() for table in self.attributes] for region in range(len(self.regions))
-            ],
-        }
+    @property
+    def stored(self) -> StoredScores:
+        """The scores as the params have them."""
+        return StoredScores(
+            leaves=self.leaves,
+            regions=self.regions,
+            attributes=tuple(tuple(own[at] for own in self.attributes) for at in range(len(self.regions))),
+        )
 
     @classmethod
-    def from_params(
-        cls, params: Mapping[str, Any], children: Sequence[Sequence[Sequence[int]]], codes: Sequence[int]
-    ) -> Self:
-        """Rebuild the scores.
+    def of(cls, stored: StoredScores, children: Sequence[Sequence[Sequence[int]]], codes: Sequence[int]) -> Self:
+        """Return the scores that the params of a release hold.
 
         Parameters
         ----------
-        params : mapping
-            As made by `to_params`.
+        stored : StoredScores
         children : for each tree, for each node, its children
         codes : sequence of int
             Number of codes of each attribute.
@@ -98,16 +107,14 @@ class AdditiveScores:
         ReleaseFormatError
             When a table has another shape than trees and attributes ask for.
         """
-        with refusing_damage("the scores of the params lack a key or have one of the wrong kind"):
-            if float(params["unit"]) != UNIT:
-                raise ReleaseFormatError(f"the scores are not in units of {UNIT:g}")
-            leaves = tuple(np.array(table, dtype=np.int64) for table in params["leaves"])
-            regions = tuple(int(node) for node in params["regions"])
-            raw = params["attributes"]
-            tables = tuple(np.array([stored[at] for stored in raw], dtype=np.int64) for at in range(len(codes)))
+        if stored.unit != UNIT:
+            raise ReleaseFormatError(f"the scores are not in units of {UNIT:g}")
+        leaves, regions = stored.leaves, stored.regions
+        with refusing_damage(_DAMAGED):
+            tables = tuple(np.array([own[at] for own in stored.attributes], dtype=np.int64) for at in range(len(codes)))
         classes = leaves[0].shape[-1] if leaves else 0
-        fits = [stored.shape == (len(tree), classes) for stored, tree in zip(leaves, children, strict=False)]
-        fits += [stored.shape == (len(regions), size, classes) for stored, size in zip(tables, codes, strict=True)]
+        fits = [own.shape == (len(tree), classes) for own, tree in zip(leaves, children, strict=False)]
+        fits += [own.shape == (len(regions), size, classes) for own, size in zip(tables, codes, strict=True)]
         region = region_of_nodes(children[0], regions) if children else np.zeros(0, dtype=np.int64)
         covered = all(region[at] >= 0 for at, own in enumerate(children[0]) if not own) if children else False
         if len(leaves) != len(children) or not all(fits) or not covered:
@@ -134,9 +141,8 @@ def scores_of(params: Mapping[str, Any], forest: PublishedForest) -> AdditiveSco
     if "scores" not in params:
         return None
     children = [[node.children for node in tree] for tree in forest.trees]
-    return AdditiveScores.from_params(
-        params["scores"], children, [attribute.codes for attribute in forest.schema.attributes]
-    )
+    stored = StoredScores.from_params(params["scores"])
+    return AdditiveScores.of(stored, children, [attribute.codes for attribute in forest.schema.attributes])
 
 
 def places_of(forest: PublishedForest, codes: NDArray[np.integer[Any]]) -> IntArray:

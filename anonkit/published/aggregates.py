@@ -24,9 +24,9 @@ import numpy as np
 
 from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import FloatArray, IntArray
-from anonkit.domains.number_bins import Categories, Grid, interval_names, written_step
+from anonkit.domains.number_bins import DeclaredColumn, Grid, interval_names
 from anonkit.domains.rounding_grid import RoundingGrid, WholeValues
-from anonkit.errors import ParameterError, ReleaseFormatError, refusing_damage
+from anonkit.errors import ParameterError, ReleaseFormatError
 from anonkit.published.noise_intervals import count_margin, margin, ratio_bounds, scale_of
 
 FORMAT = "anonkit-aggregates-1"
@@ -65,11 +65,8 @@ class MeasuredQuantity(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupColumn(ParamsPart, keys=("name", "type=domain.type", "domain")):
+class GroupColumn(DeclaredColumn):
     """A column by which tables are divided, and its public domain; numbers in equal bins."""
-
-    name: str
-    domain: Categories | Grid
 
     @property
     def labels(self) -> list[str]:
@@ -80,15 +77,9 @@ class GroupColumn(ParamsPart, keys=("name", "type=domain.type", "domain")):
             named = list(self.domain.values)
         return [*named, *([OTHER] if self.domain.has_missing else [])]
 
-    @classmethod
-    def from_params(cls, params: Mapping[str, Any]) -> Self:
-        """Rebuild the column from `to_params()`."""
-        kind = Grid if params["type"] == "number" else Categories
-        return cls(name=str(params["name"]), domain=kind.from_params(params["domain"]))
-
 
 @dataclass(frozen=True, kw_only=True)
-class AddedColumn:
+class AddedColumn(ParamsPart, keys=("name", "bounds", "step?=values.stated_step", "has_missing"), made_by="within"):
     """A number that is added up or whose quantiles are published, within public bounds."""
 
     name: str
@@ -99,21 +90,16 @@ class AddedColumn:
     values: WholeValues | None = None
     """The multiples of a step that it holds, such as integers; None: any numbers."""
 
-    def to_params(self) -> dict[str, Any]:
-        """Return the column, ready for JSON."""
-        step = {} if self.values is None else {"step": written_step(self.values.step)}
-        return {"name": self.name, "bounds": list(self.bounds), **step, "has_missing": self.has_missing}
-
     @classmethod
-    def from_params(cls, params: Mapping[str, Any]) -> Self:
-        """Rebuild the column from `to_params()`."""
-        low, high = (float(bound) for bound in params["bounds"])
-        values = None if params.get("step") is None else WholeValues.within(low, high, params["step"])
-        return cls(name=str(params["name"]), bounds=(low, high), has_missing=bool(params["has_missing"]), values=values)
+    def within(cls, *, name: str, bounds: tuple[float, float], has_missing: bool, step: float | None = None) -> Self:
+        """Return the column that the params state: of the multiples of a step where there is one."""
+        low, high = float(bounds[0]), float(bounds[1])
+        values = None if step is None else WholeValues.within(low, high, step)
+        return cls(name=name, bounds=(low, high), has_missing=has_missing, values=values)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Measurement:
+class Measurement(ParamsPart, keys=("kind", "by=by_names", "of", "grid", "rate", "values")):
     """One noisy table of sums over rows.
 
     Raises
@@ -156,16 +142,10 @@ class Measurement:
         """Return how many cells are added up to one of fewer columns."""
         return math.prod(column.domain.size for column in self.by if column.name not in names)
 
-    def to_params(self) -> dict[str, Any]:
-        """Return the measurement, ready for JSON."""
-        return {
-            "kind": str(self.kind),
-            "by": [column.name for column in self.by],
-            "of": self.of,
-            "grid": None if self.grid is None else self.grid.to_params(),
-            "rate": self.rate,
-            "values": self.values.tolist(),
-        }
+    @property
+    def by_names(self) -> tuple[str, ...]:
+        """The columns by which it is divided, by name."""
+        return tuple(column.name for column in self.by)
 
 
 def parts_of(kind: MeasuredQuantity, grid: RoundingGrid | None) -> int:
@@ -190,10 +170,16 @@ class AggregateTable(ParamsPart):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Aggregates(ParamsPart, keys=("format", "groups=columns", "numbers", "measurements", "tables")):
+class Aggregates(
+    ParamsPart,
+    keys=("format", "groups=columns", "numbers", "measurements", "tables"),
+    made_by="of_params",
+    damage="the aggregates lack a key or have one of the wrong kind",
+):
     """The tables of a release and the noisy measurements that they are made of."""
 
     format: ClassVar[str] = FORMAT
+    format_hint: ClassVar[str] = "that is written by method dp-tables"
     columns: tuple[GroupColumn, ...]
     """All columns by which tables are divided, sorted by name."""
     numbers: tuple[AddedColumn, ...]
@@ -212,25 +198,24 @@ class Aggregates(ParamsPart, keys=("format", "groups=columns", "numbers", "measu
         return {column.name: column for column in self.columns}
 
     @classmethod
-    def from_params(cls, params: Mapping[str, Any]) -> Self:
-        """Rebuild them from params.
-
-        Raises
-        ------
-        ReleaseFormatError
-            The format is another one, a key is missing, or the parts contradict each other.
-        """
-        if params.get("format") != FORMAT:
-            raise ReleaseFormatError(f"the params are not of format {FORMAT}", "that is written by method dp-tables")
-        with refusing_damage("the aggregates lack a key or have one of the wrong kind", contradictions=True):
-            columns = {column["name"]: GroupColumn.from_params(column) for column in params["groups"]}
-            return cls(
-                columns=tuple(columns.values()),
-                numbers=tuple(AddedColumn.from_params(column) for column in params["numbers"]),
-                measurements=tuple(_measurement(each, columns) for each in params["measurements"]),
-                tables=tuple(AggregateTable.from_params(table) for table in params["tables"]),
-                confidence=int(params["parameters"]["confidence"]) / 100,
-            )
+    def of_params(
+        cls,
+        *,
+        groups: tuple[GroupColumn, ...],
+        numbers: tuple[AddedColumn, ...],
+        measurements: tuple[Mapping[str, Any], ...],
+        tables: tuple[AggregateTable, ...],
+        parameters: Mapping[str, Any],
+    ) -> Self:
+        """Return the aggregates that the params state; a measurement names its columns."""
+        columns = {column.name: column for column in groups}
+        return cls(
+            columns=groups,
+            numbers=numbers,
+            measurements=tuple(_measurement(each, columns) for each in measurements),
+            tables=tables,
+            confidence=int(parameters["confidence"]) / 100,
+        )
 
 
 def _measurement(params: Mapping[str, Any], columns: Mapping[str, GroupColumn]) -> Measurement:

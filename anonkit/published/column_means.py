@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from anonkit.domains.coded_columns import FloatArray, IntArray
-from anonkit.domains.number_bins import Categories, Grid, classes_from_params, shown_classes
+from anonkit.domains.number_bins import Categories, DeclaredColumn, DeclaredTarget, Grid, shown_classes
 from anonkit.published.noise_intervals import gaussian_margin, margin, scale_of
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
 
@@ -235,13 +235,11 @@ def counts_of_columns(params: Mapping[str, Any]) -> Iterator[tuple[str, ColumnCo
     params : mapping
         Of a release.
     """
-    domains: dict[str, Categories | Grid] = {
-        str(one["name"]): (Grid if one["type"] == "number" else Categories).from_params(one["domain"])
-        for one in params["attributes"]
-    }
+    columns = (DeclaredColumn.from_params(one) for one in params["attributes"])
+    domains: dict[str, Categories | Grid] = {column.name: column.domain for column in columns}
     target = params["target"]
     if target is not None:
-        domains[str(target["name"])] = shown_classes(classes_from_params(target))
+        domains[str(target["name"])] = shown_classes(DeclaredTarget.from_params(target).domain)
     if "tables" in params:
         law = GAUSSIAN if params["format"].endswith("2") else LAPLACE
         named = [

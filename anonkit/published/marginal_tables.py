@@ -9,15 +9,15 @@ Published noisy table of three columns with the target: class by cell, in few pu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import IntArray
-from anonkit.domains.number_bins import Categories, Grid, classes_from_params, classes_to_params, shown_classes
+from anonkit.domains.number_bins import Categories, DeclaredColumn, DeclaredTarget, Grid, shown_classes
 from anonkit.errors import ParameterError
 from anonkit.published.noisy_tables import LAPLACE, noise_variance
 from anonkit.published.tree_attributes import Attribute, Split
@@ -74,7 +74,7 @@ def cells_of(groups: Sequence[IntArray], codes: Sequence[IntArray]) -> IntArray:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MarginalSchema:
+class MarginalSchema(ParamsPart, keys=("target=stated_target", "attributes=stated_attributes"), made_by="of_columns"):
     """The columns of a table that is published for any purpose, all public; one of them may be a target."""
 
     attributes: tuple[Attribute, ...]
@@ -114,35 +114,25 @@ class MarginalSchema:
         names = tuple(attribute.name for attribute in self.attributes)
         return names if anchored or self.target is None else (*names, self.target)
 
-    def to_params(self) -> dict[str, Any]:
-        """Return `target` and `attributes` of the params."""
-        return {
-            "target": classes_to_params(str(self.target), self.classes) if self.classes is not None else None,
-            "attributes": [
-                {
-                    "name": attribute.name,
-                    "type": "number" if attribute.is_number else "category",
-                    "domain": attribute.domain.to_params(),
-                }
-                for attribute in self.attributes
-            ],
-        }
+    @property
+    def stated_target(self) -> DeclaredTarget | None:
+        """The target and its classes, as the params have them."""
+        if self.target is None or self.classes is None:
+            return None
+        return DeclaredTarget(name=self.target, domain=self.classes)
+
+    @property
+    def stated_attributes(self) -> tuple[DeclaredColumn, ...]:
+        """The other columns, as the params have them."""
+        return tuple(DeclaredColumn(name=each.name, domain=each.domain) for each in self.attributes)
 
     @classmethod
-    def from_params(cls, params: Mapping[str, Any]) -> Self:
-        """Rebuild the schema from `to_params()`."""
-        target = params["target"]
+    def of_columns(cls, *, target: DeclaredTarget | None, attributes: tuple[DeclaredColumn, ...]) -> Self:
+        """Return the schema of these columns."""
         return cls(
-            target=None if target is None else str(target["name"]),
-            classes=None if target is None else classes_from_params(target),
-            attributes=tuple(
-                Attribute(
-                    name=str(raw["name"]),
-                    domain=(Grid if raw["type"] == "number" else Categories).from_params(raw["domain"]),
-                    split=Split.MULTIWAY,
-                )
-                for raw in params["attributes"]
-            ),
+            target=None if target is None else target.name,
+            classes=None if target is None else target.domain,
+            attributes=tuple(Attribute(name=own.name, domain=own.domain, split=Split.MULTIWAY) for own in attributes),
         )
 
 

@@ -15,18 +15,17 @@ noisy counts, at no privacy loss.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
-from anonkit.documents import ParamsPart
+from anonkit.documents import ParamsPart, left_out
 from anonkit.domains.coded_columns import FloatArray, IntArray
-from anonkit.domains.number_bins import Categories, Grid, classes_from_params, classes_to_params
-from anonkit.errors import ParameterError, ReleaseFormatError, refusing_damage
+from anonkit.domains.number_bins import Categories, DeclaredTarget, Grid
+from anonkit.errors import ParameterError
 from anonkit.published.exact_losses import RATE_BITS
 
 MISSING_ABOVE = 3.0
@@ -67,28 +66,9 @@ def format_of(law: str, formats: tuple[str, str]) -> str:
     return formats[0] if law == LAPLACE else formats[1]
 
 
-@contextmanager
-def reading_by_law(params: Mapping[str, Any], formats: tuple[str, str], damage: str) -> Iterator[str]:
-    """Give the law of the noise by the format of params, and refuse damage found while they are read.
-
-    Parameters
-    ----------
-    params : mapping
-        Of a release.
-    formats : pair of str
-        Of params with discrete Laplace noise and with discrete Gaussian noise.
-    damage : str
-        Message where a key is missing or of the wrong kind.
-
-    Raises
-    ------
-    ReleaseFormatError
-        The format is another one, or what is read inside is damaged, or contradicts itself.
-    """
-    if params.get("format") not in formats:
-        raise ReleaseFormatError(f"the params are not of format {' or '.join(formats)}")
-    with refusing_damage(damage, contradictions=True):
-        yield LAPLACE if params["format"] == formats[0] else GAUSSIAN
+def law_of(stated: str, formats: tuple[str, str]) -> str:
+    """Return the law of the noise of params that are of one of two formats."""
+    return LAPLACE if stated == formats[0] else GAUSSIAN
 
 
 def noise_variance(rate: int, law: str = LAPLACE) -> float:
@@ -140,21 +120,14 @@ class NoisyTable(ParamsPart, keys=("name", "type=domain.type", "domain", "rate",
         """Variance of the noise of one cell."""
         return noise_variance(self.rate, self.law)
 
-    @classmethod
-    def from_params(cls, params: Mapping[str, Any], law: str = LAPLACE) -> Self:
-        """Rebuild the table from `to_params()`."""
-        kind = Grid if params["type"] == "number" else Categories
-        return cls(
-            name=str(params["name"]),
-            domain=kind.from_params(params["domain"]),
-            counts=np.array(params["counts"], dtype=np.int64),
-            rate=int(params["rate"]),
-            law=law,
-        )
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class NoisyTables:
+class NoisyTables(
+    ParamsPart,
+    keys=("format", "target=stated_target", "class_counts", "class_rate", "missing_above", "attributes=tables"),
+    made_by="of_format",
+    damage="the noisy tables lack a key or have one of the wrong kind",
+):
     """The noisy tables of a release.
 
     Raises
@@ -163,6 +136,7 @@ class NoisyTables:
         A table has another number of classes.
     """
 
+    formats: ClassVar[tuple[str, str]] = FORMATS
     target: str
     classes: Categories
     class_counts: IntArray
@@ -171,7 +145,7 @@ class NoisyTables:
     tables: tuple[NoisyTable, ...]
     law: str = LAPLACE
     """Of the noise of all tables."""
-    missing_above: float = 0.0
+    missing_above: float = field(default=0.0, metadata=left_out())
     """Standard deviations of its noise that the count of missing must be above to count; 0: it counts as it is."""
 
     def __post_init__(self) -> None:
@@ -196,33 +170,35 @@ class NoisyTables:
         sizes = np.asarray(weights @ np.stack(sums) / weights.sum())
         return sizes, np.full(sizes.shape, 1 / weights.sum())
 
-    def to_params(self) -> dict[str, Any]:
-        """Return the tables, ready for JSON."""
-        return {
-            "format": format_of(self.law, FORMATS),
-            "target": classes_to_params(self.target, self.classes),
-            "class_counts": self.class_counts.tolist(),
-            "class_rate": self.class_rate,
-            **({KEY: self.missing_above} if self.missing_above else {}),
-            "attributes": [table.to_params() for table in self.tables],
-        }
+    @property
+    def format(self) -> str:
+        """Name and version of the params, by the law of the noise."""
+        return format_of(self.law, FORMATS)
+
+    @property
+    def stated_target(self) -> DeclaredTarget:
+        """The target and its classes, as the params have them."""
+        return DeclaredTarget(name=self.target, domain=self.classes)
 
     @classmethod
-    def from_params(cls, params: Mapping[str, Any]) -> Self:
-        """Rebuild the tables from `to_params()`.
-
-        Raises
-        ------
-        ReleaseFormatError
-            The format is another one, a key is missing, or the parts contradict each other.
-        """
-        with reading_by_law(params, FORMATS, "the noisy tables lack a key or have one of the wrong kind") as law:
-            return cls(
-                target=str(params["target"]["name"]),
-                classes=classes_from_params(params["target"]),
-                class_counts=np.array(params["class_counts"], dtype=np.int64),
-                class_rate=int(params["class_rate"]),
-                tables=tuple(NoisyTable.from_params(attribute, law) for attribute in params["attributes"]),
-                law=law,
-                missing_above=float(params.get(KEY, 0.0)),
-            )
+    def of_format(
+        cls,
+        *,
+        format: str,  # noqa: A002 - the key of the params
+        target: DeclaredTarget,
+        class_counts: IntArray,
+        class_rate: int,
+        attributes: tuple[NoisyTable, ...],
+        missing_above: float = 0.0,
+    ) -> Self:
+        """Return the tables that the params state; their format says the law of the noise."""
+        law = law_of(format, FORMATS)
+        return cls(
+            target=target.name,
+            classes=target.domain,
+            class_counts=class_counts,
+            class_rate=class_rate,
+            tables=tuple(replace(table, law=law) for table in attributes),
+            law=law,
+            missing_above=missing_above,
+        )

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol, Self
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from anonkit.documents import ParamsPart, left_out
 from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray
 from anonkit.errors import ParameterError
 from anonkit.published.marginal_tables import MarginalSchema
-from anonkit.published.noisy_tables import KEY, LAPLACE, format_of, reading_by_law
+from anonkit.published.noisy_tables import LAPLACE, format_of, law_of
 from anonkit.published.quoted_names import which_column
 
 FORMATS = ("anonkit-marginals-1", "anonkit-marginals-2")
@@ -52,7 +52,12 @@ class ClassMixture(ParamsPart):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ProductMixtures(ParamsPart, keys=("format", "anchored", "missing_above", "mixtures=classes")):
+class ProductMixtures(
+    ParamsPart,
+    keys=("**schema", "format", "anchored", "missing_above", "mixtures=classes"),
+    made_by="of_format",
+    damage="the mixture lacks a key or has one of the wrong kind",
+):
     """The mixtures of all classes.
 
     Raises
@@ -61,6 +66,7 @@ class ProductMixtures(ParamsPart, keys=("format", "anchored", "missing_above", "
         The parts contradict each other.
     """
 
+    formats: ClassVar[tuple[str, str]] = FORMATS
     schema: MarginalSchema
     anchored: bool
     """True when there is a mixture for each class of the target; else a target is the last column."""
@@ -168,22 +174,18 @@ class ProductMixtures(ParamsPart, keys=("format", "anchored", "missing_above", "
         return out
 
     @classmethod
-    def from_params(cls, params: Mapping[str, Any]) -> Self:
-        """Rebuild the mixtures from the params of a release.
-
-        Raises
-        ------
-        ReleaseFormatError
-            The format is another one, a key is missing, or the parts contradict each other.
-        """
-        with reading_by_law(params, FORMATS, "the mixture lacks a key or has one of the wrong kind") as law:
-            return cls(
-                schema=MarginalSchema.from_params(params),
-                anchored=bool(params["anchored"]),
-                classes=tuple(ClassMixture.from_params(own) for own in params["mixtures"]),
-                law=law,
-                missing_above=float(params.get(KEY, 0.0)),
-            )
+    def of_format(
+        cls,
+        *,
+        format: str,  # noqa: A002 - the key of the params
+        schema: MarginalSchema,
+        anchored: bool,
+        mixtures: tuple[ClassMixture, ...],
+        missing_above: float = 0.0,
+    ) -> Self:
+        """Return the mixtures that the params state; their format says the law of the noise."""
+        law = law_of(format, FORMATS)
+        return cls(schema=schema, anchored=anchored, classes=mixtures, law=law, missing_above=missing_above)
 
 
 _ORDER_BITS = 40

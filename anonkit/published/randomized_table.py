@@ -37,14 +37,13 @@ The params file of a randomized release holds one such description (`to_params`)
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self, TypeAlias
 
-from anonkit.documents import ParamsPart
-from anonkit.domains.number_bins import Categories, Grid, NumberBins, classes_from_params, shown_classes
-from anonkit.errors import ParameterError, ReleaseFormatError, did_you_mean, refusing_damage
+from anonkit.documents import Loss, ParamsPart
+from anonkit.domains.number_bins import Categories, Grid, NumberBins, shown_classes
+from anonkit.errors import ParameterError, ReleaseFormatError, did_you_mean
 from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.response_channel import Channel, ResponseMatrix, TruthOrBlind
@@ -55,12 +54,8 @@ from anonkit.published.exact_losses import privacy_loss
 FORMAT = "anonkit-randomized-1"
 Mechanism = Channel | TransformedResponse
 
-_CHANNELS: tuple[type[RandomizedResponse] | type[ResponseMatrix] | type[BandResponse] | type[SetResponse], ...] = (
-    RandomizedResponse,
-    ResponseMatrix,
-    BandResponse,
-    SetResponse,
-)
+StoredChannel: TypeAlias = RandomizedResponse | ResponseMatrix | BandResponse | SetResponse
+"""The channels that params may state."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +70,8 @@ class PublishedAttribute(
         "epsilon",
         "joint_with_target",
     ),
+    made_by="of_params",
+    damage="an attribute of the params lacks a key or has one of the wrong kind",
 ):
     """One column of a randomized table.
 
@@ -151,53 +148,51 @@ class PublishedAttribute(
         return self.domain
 
     @classmethod
-    def from_params(cls, params: Mapping[str, Any]) -> Self:
-        """Rebuild the description from `to_params()`.
+    def of_params(
+        cls,
+        *,
+        name: str,
+        type: str,  # noqa: A002 - the key of the params
+        domain: Categories | Grid | None,
+        parameters: StoredChannel | TransformedResponse,
+        epsilon: Loss,
+        joint_with_target: bool,
+    ) -> Self:
+        """Return the attribute that the params state.
 
         Raises
         ------
         ReleaseFormatError
-            When a key is missing, the mechanism is unknown, or the stated ε is not that of the integers.
+            The stated ε is not that of the integers.
         """
-        with refusing_damage(
-            "an attribute of the params lacks a key or has one of the wrong kind", contradictions=True
-        ):
-            name, kind, raw = str(params["name"]), params["type"], params["domain"]
-            domain = None if raw is None else (Grid if kind == "number" else Categories).from_params(raw)
-            attribute = cls(
-                name=name,
-                domain=domain,
-                mechanism=mechanism_from_params(params["mechanism"], params["parameters"]),
-                joint_with_target=bool(params["joint_with_target"]),
-            )
-            stated = float(params["epsilon"])
-        if stated != attribute.epsilon and not math.isclose(stated, attribute.epsilon, rel_tol=1e-12):
-            raise ReleaseFormatError(
-                f"attribute {name!r}: the stated epsilon is not that of its parameters", "the params file was altered"
-            )
+        attribute = cls(name=name, domain=domain, mechanism=parameters, joint_with_target=joint_with_target)
+        if attribute.type != type:
+            raise ParameterError(f"attribute {name!r}: its type is not that of its domain")
+        _check_stated(name, epsilon, attribute.epsilon)
         return attribute
 
 
-def mechanism_from_params(name: str, parameters: Mapping[str, Any]) -> Mechanism:
-    """Rebuild a mechanism by its name in the params file.
-
-    Raises
-    ------
-    ReleaseFormatError
-        When the name is unknown or a parameter is missing.
-    """
-    if name == TransformedResponse.mechanism:
-        return TransformedResponse.from_params(parameters)
-    for kind in _CHANNELS:
-        if name == kind.mechanism:
-            return kind.from_params(parameters)
-    known = ", ".join([*(kind.mechanism for kind in _CHANNELS), TransformedResponse.mechanism])
-    raise ReleaseFormatError(f"the params name an unknown mechanism ({name})", f"known: {known}")
+def _check_stated(name: str, stated: float, realised: float) -> None:
+    """Refuse a privacy loss that is not that of the parameters."""
+    if stated != realised and not math.isclose(stated, realised, rel_tol=1e-12):
+        raise ReleaseFormatError(
+            f"attribute {name!r}: the stated epsilon is not that of its parameters", "the params file was altered"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedTarget(
-    ParamsPart, keys=("name", "type", "domain", "mechanism=mechanism.mechanism", "parameters=mechanism", "epsilon")
+    ParamsPart,
+    keys=(
+        "name",
+        "type=domain.type",
+        "domain",
+        "mechanism=mechanism.mechanism",
+        "parameters=mechanism",
+        "epsilon",
+    ),
+    made_by="of_params",
+    damage="the target of the params lacks a key or has one of the wrong kind",
 ):
     """The class label of a randomized table.
 
@@ -240,20 +235,22 @@ class PublishedTarget(
         return None if self.mechanism is None else self.mechanism.epsilon
 
     @classmethod
-    def from_params(cls, params: Mapping[str, Any]) -> Self:
-        """Rebuild the description from `to_params()`; errors are those of `PublishedAttribute.from_params`."""
-        joint = params.get("mechanism", "") is None
-        if joint:
-            return cls(name=str(params["name"]), domain=classes_from_params(params), mechanism=None)
-        alone = PublishedAttribute.from_params({**params, "joint_with_target": False})
-        if alone.domain is None or not isinstance(alone.mechanism, Channel):
-            raise ReleaseFormatError("the target of a randomized table must be a category, or a number on a grid")
-        return cls(name=alone.name, domain=classes_from_params(params), mechanism=alone.mechanism)
-
-
-def _epsilon_text(epsilon: float) -> float | str:
-    """JSON has no infinity."""
-    return "inf" if math.isinf(epsilon) else epsilon
+    def of_params(
+        cls,
+        *,
+        name: str,
+        domain: Categories | NumberBins,
+        mechanism: str | None,
+        parameters: StoredChannel | None,
+        epsilon: Loss | None,
+    ) -> Self:
+        """Return the target that the params state; what is refused is that of `PublishedAttribute.of_params`."""
+        if {mechanism is None, parameters is None, epsilon is None} == {True, False}:
+            raise ParameterError("a target without a mechanism has parameters")
+        if parameters is not None and epsilon is not None:
+            PublishedAttribute(name=name, domain=shown_classes(domain), mechanism=parameters)
+            _check_stated(name, epsilon, parameters.epsilon)
+        return cls(name=name, domain=domain, mechanism=parameters)
 
 
 def _ratio(mechanism: Mechanism) -> Fraction | None:
@@ -347,26 +344,3 @@ class PublishedTable(ParamsPart, keys=("format", "target", "attributes", "asked_
         known = [ratio for ratio in ratios if ratio is not None]
         spent = max(known, default=Fraction(1)) if self.asked_column else math.prod(known, start=Fraction(1))
         return privacy_loss(spent * label)  # a sum of floats could fall below the sum of the losses
-
-    @classmethod
-    def from_params(cls, params: Mapping[str, Any]) -> Self:
-        """Rebuild the description from `to_params()`.
-
-        Raises
-        ------
-        ReleaseFormatError
-            When the format is another one, a key is missing, or the parts contradict each other.
-        """
-        if params.get("format") != FORMAT:
-            raise ReleaseFormatError(f"the params are not of format {FORMAT}")
-        attributes, target = params.get("attributes"), params.get("target")
-        if not isinstance(attributes, Sequence) or isinstance(attributes, str):
-            raise ReleaseFormatError("the params have no list of attributes")
-        try:
-            return cls(
-                target=None if target is None else PublishedTarget.from_params(target),
-                attributes=tuple(PublishedAttribute.from_params(attribute) for attribute in attributes),
-                asked_column=params.get("asked_column"),
-            )
-        except ParameterError as error:
-            raise ReleaseFormatError(f"the params contradict themselves: {error.told[0]}") from None

@@ -7,15 +7,16 @@ A public hierarchy of categories, with the refinements of its groups one level a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.documents import ParamsPart, left_out
 from anonkit.domains.coded_columns import BoolArray, IntArray
-from anonkit.domains.number_bins import Categories, Grid, shown_classes
+from anonkit.domains.number_bins import Categories, DeclaredTarget, Grid, shown_classes
 from anonkit.errors import ParameterError
 
 Paths = tuple[tuple[str, ...], ...]
@@ -121,7 +122,7 @@ class Split(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attribute:
+class Attribute(ParamsPart, keys=("name", "type=domain.type", "split", "domain", "tree=paths")):
     """One attribute, its public domain, and the one kind of split it allows.
 
     Missing, where it can occur, is one more code: a branch of its own in a multiway split, else on the side its code
@@ -131,7 +132,7 @@ class Attribute:
     name: str
     domain: Categories | Grid
     split: Split
-    paths: Paths = ()
+    paths: Paths = field(default=(), metadata=left_out())
     """For `Split.TAXONOMY`: the groups of each category, from itself to its coarsest."""
 
     def __post_init__(self) -> None:
@@ -237,6 +238,11 @@ class TreeSchema:
     attributes: tuple[Attribute, ...]
     target: str
     classes: Categories
+
+    @property
+    def stated_target(self) -> DeclaredTarget:
+        """The target and its classes, as the params have them."""
+        return DeclaredTarget(name=self.target, domain=self.classes)
 
     @property
     def n_classes(self) -> int:

@@ -39,14 +39,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import IntArray
-from anonkit.domains.number_bins import Categories, Grid, classes_from_params, classes_to_params
-from anonkit.errors import ParameterError, ReleaseFormatError, refusing_damage
+from anonkit.domains.number_bins import DeclaredTarget, Grid
+from anonkit.errors import ParameterError
 from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
 
 _MOST_ROWS = 1 << 62
@@ -93,7 +94,19 @@ class Node:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublishedForest:
+class PublishedForest(
+    ParamsPart,
+    keys=(
+        "format",
+        "target=schema.stated_target",
+        "attributes=schema.attributes",
+        "rows_per_tree",
+        "vote?",
+        "trees=stated_trees",
+    ),
+    made_by="of_nodes",
+    damage="a tree of the params lacks a key or has one of the wrong kind",
+):
     """Trees on a schema.
 
     Raises
@@ -102,6 +115,8 @@ class PublishedForest:
         When a tree is not one.
     """
 
+    formats: ClassVar[tuple[str, str]] = FORMATS
+    format: ClassVar[str] = FORMATS[0]
     schema: TreeSchema
     trees: tuple[tuple[Node, ...], ...]
     rows_per_tree: Mapping[str, Any]
@@ -159,42 +174,26 @@ class PublishedForest:
         """Return the contents of all nodes in one numbering; None where a node is split."""
         return [node.leaf for tree in self.trees for node in tree]
 
-    def to_params(self) -> dict[str, Any]:
-        """Return the forest, ready for JSON; the layout is in the module's docstring."""
-        return {
-            "format": FORMATS[0],
-            "target": classes_to_params(self.schema.target, self.schema.classes),
-            "attributes": [_attribute_params(attribute) for attribute in self.schema.attributes],
-            "rows_per_tree": dict(self.rows_per_tree),
-            **({} if self.vote is None else {"vote": self.vote}),
-            "trees": [[_node_params(node, self.schema) for node in tree] for tree in self.trees],
-        }
+    @property
+    def stated_trees(self) -> list[list[dict[str, Any]]]:
+        """The nodes of each tree, as the params have them: attributes and classes by name."""
+        return [[_stated(node, self.schema) for node in tree] for tree in self.trees]
 
     @classmethod
-    def from_params(cls, params: Mapping[str, Any]) -> Self:
-        """Rebuild the forest from `to_params()`.
-
-        Raises
-        ------
-        ReleaseFormatError
-            When the format is another one, a key is missing, or a tree is not one.
-        """
-        if params.get("format") not in FORMATS:
-            raise ReleaseFormatError(f"the params are not of format {' or '.join(FORMATS)}")
-        with refusing_damage("a tree of the params lacks a key or has one of the wrong kind", contradictions=True):
-            schema = TreeSchema(
-                attributes=tuple(_attribute(raw) for raw in params["attributes"]),
-                target=str(params["target"]["name"]),
-                classes=classes_from_params(params["target"]),
-            )
-            names = {attribute.name: at for at, attribute in enumerate(schema.attributes)}
-            trees = tuple(tuple(_node(raw, names, schema) for raw in tree) for tree in params["trees"])
-            return cls(
-                schema=schema,
-                trees=trees,
-                rows_per_tree=dict(params["rows_per_tree"]),
-                vote=params.get("vote"),
-            )
+    def of_nodes(
+        cls,
+        *,
+        target: DeclaredTarget,
+        attributes: tuple[Attribute, ...],
+        rows_per_tree: Mapping[str, Any],
+        trees: tuple[tuple[Mapping[str, Any], ...], ...],
+        vote: str | None = None,
+    ) -> Self:
+        """Return the forest whose nodes the params state."""
+        schema = TreeSchema(attributes=attributes, target=target.name, classes=target.domain)
+        names = {attribute.name: at for at, attribute in enumerate(attributes)}
+        nodes = tuple(tuple(_node(raw, names, schema) for raw in tree) for tree in trees)
+        return cls(schema=schema, trees=nodes, rows_per_tree=rows_per_tree, vote=vote)
 
 
 def _check_tree(tree: Sequence[Node], schema: TreeSchema) -> None:
@@ -231,24 +230,7 @@ def _check_leaf(leaf: LeafContent | None, schema: TreeSchema) -> None:
             raise ParameterError("the histograms of a leaf must have a row for every code of every attribute")
 
 
-def _attribute_params(attribute: Attribute) -> dict[str, Any]:
-    return {
-        "name": attribute.name,
-        "type": "number" if attribute.is_number else "category",
-        "split": str(attribute.split),
-        "domain": attribute.domain.to_params(),
-        **({"tree": [list(path) for path in attribute.paths]} if attribute.paths else {}),
-    }
-
-
-def _attribute(params: Mapping[str, Any]) -> Attribute:
-    raw = params["domain"]
-    domain = Grid.from_params(raw) if params["type"] == "number" else Categories.from_params(raw)
-    paths = tuple(tuple(str(group) for group in path) for path in params.get("tree", ()))
-    return Attribute(name=str(params["name"]), domain=domain, split=Split(params["split"]), paths=paths)
-
-
-def _node_params(node: Node, schema: TreeSchema) -> dict[str, Any]:
+def _stated(node: Node, schema: TreeSchema) -> dict[str, Any]:
     rows = {} if node.rows is None else {"rows": node.rows}
     if node.attribute is None:
         assert node.leaf is not None  # noqa: S101 - checked when the forest was made

@@ -269,6 +269,31 @@ def test_a_reading_that_the_rule_does_not_ask_for_is_refused(steps: int | str, f
     assert "rule" in failed
 
 
+@pytest.mark.parametrize(
+    ("rows", "code", "refused"),
+    [
+        (2_001, 1, ("account_lines", "rule")),
+        (500, 1, ("account_lines", "rule", "rule_is_followed")),
+        (20_000, 3, ("the params lack a reading or a choice that the rule requires",)),
+        (2_000.5, 3, ("a list of the params must hold whole numbers, and does not",)),
+    ],
+    ids=["one more", "too few for a calibration", "enough for a reading", "no whole number"],
+)
+def test_another_number_of_rows_in_the_rule_is_refused(
+    calibrated: Files, rows: float, code: int, refused: tuple[str, ...], tmp_path: Path
+) -> None:
+    """As long as the rule can be followed with it, checks refuse it; where a reading would be missing, it cannot be."""
+    found = verdict(forged(calibrated, lambda files: files.params["rule"].update(rows=rows), tmp_path))
+    assert (found[0], tuple(name for name in found[1] if name != "verification")) == (code, refused)
+
+
+def test_another_noisy_number_of_rows_in_the_rule_is_refused(read: Files, tmp_path: Path) -> None:
+    """No parameter says how many there are: every line that follows has another rate then."""
+    one_more = read.params["rule"]["rows"] + 1
+    code, failed = verdict(forged(read, lambda files: files.params["rule"].update(rows=one_more), tmp_path))
+    assert (code, "account_lines" in failed) == (1, True)
+
+
 def _led_table(rows: int = 3_000) -> tuple[pa.Table, Policy]:
     """A number and a word on which the class depends together, and three columns that say nothing."""
     rng = np.random.default_rng(7)

@@ -72,7 +72,7 @@ def test_the_same_tables_give_the_same_model() -> None:
     read = NaiveBayes.from_json(model.to_json())
     rows = {f"x{at}": column for at, column in enumerate(np.clip(values, -4.0, 4.0).T)}
     assert np.array_equal(model.predict_proba(rows), read.predict_proba(rows))
-    assert model.statistics_.to_dict() == read.statistics_.to_dict()
+    assert model.statistics_.stored.to_dict() == read.statistics_.stored.to_dict()
 
 
 def test_damaged_counts_of_a_model_file_are_refused() -> None:

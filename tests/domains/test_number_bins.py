@@ -17,10 +17,9 @@ from anonkit.domains.domain_codes import codes_of_cells, labels_of_cells
 from anonkit.domains.number_bins import (
     UNKNOWN,
     Categories,
+    DeclaredTarget,
     Grid,
     NumberBins,
-    classes_from_params,
-    classes_to_params,
     named_classes,
     shown_classes,
 )
@@ -113,11 +112,11 @@ def test_a_number_is_in_the_bin_of_its_cell(bins: NumberBins, place: float) -> N
 @given(bins=number_bins())
 def test_bins_come_back_from_their_params(bins: NumberBins) -> None:
     """Through JSON, means and missing too; other targets are as they were."""
-    told = json.loads(json.dumps(classes_to_params("y", bins)))
-    assert classes_from_params(told) == bins
-    plain = Categories(values=("a", "b"))
-    assert classes_to_params("y", plain) == {"name": "y", "domain": plain.to_params()}
-    assert classes_from_params(classes_to_params("y", plain)) == plain
+    stated = json.loads(json.dumps(DeclaredTarget(name="y", domain=bins).to_params()))
+    assert DeclaredTarget.from_params(stated).domain == bins
+    plain = DeclaredTarget(name="y", domain=Categories(values=("a", "b")))
+    assert plain.to_params() == {"name": "y", "domain": {"categories": ["a", "b"], "has_missing": False}}
+    assert DeclaredTarget.from_params(plain.to_params()) == plain
 
 
 def test_what_is_no_number_is_missing_by_its_own_cell_alone() -> None:

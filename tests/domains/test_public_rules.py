@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anonkit.documents import plain
 from anonkit.domains.number_bins import Categories, Grid, NumberBins
 from anonkit.domains.public_rules import Follows, Never, PublicRules, met_together, possible_row
 from anonkit.domains.rounding_grid import WholeValues
@@ -18,6 +19,8 @@ from anonkit.errors import ParameterError, ReleaseFormatError
 CITY = Categories(values=("Bonn", "Ulm", "Wien"), has_missing=True)
 LAND = Categories(values=("at", "de"), has_missing=True)
 WHOLE = Grid.over((0, 9), 10, has_missing=False, values=WholeValues.within(0, 9, 1))
+
+
 RULE = Follows(name="land", of="city", pairs=(("Bonn", "de"), ("Ulm", "de"), ("Wien", "at")))
 
 
@@ -26,7 +29,7 @@ def test_a_column_follows_by_its_map() -> None:
     assert RULE.codes(CITY, LAND).tolist() == [1, 1, 0, 2]
     number = Follows(name="n", of="city", pairs=(("Bonn", 3), ("Ulm", 4.0), ("Wien", 0), (None, 9)))
     assert number.codes(CITY, WHOLE).tolist() == [3, 4, 0, 9]
-    assert PublicRules.from_params(PublicRules(follows=(RULE,)).to_params()) == PublicRules(follows=(RULE,))
+    assert PublicRules.stated(plain(PublicRules(follows=(RULE,)).listed)) == PublicRules(follows=(RULE,))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +63,7 @@ def test_what_does_not_follow_is_refused(pairs: Any, own: Categories) -> None:
 def test_rules_that_cannot_be_are_damage(raw: list[dict[str, Any]]) -> None:
     """In params; in a policy they are refused by the same classes."""
     with pytest.raises(ReleaseFormatError):
-        PublicRules.from_params(raw)
+        PublicRules.stated(raw)
 
 
 def test_values_that_never_meet_are_masks_of_codes() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from anonkit.domains.number_bins import Grid
 from anonkit.domains.rounding_grid import WholeValues, exact_step
-from anonkit.errors import ParameterError
+from anonkit.errors import ParameterError, ReleaseFormatError
 
 STEPS = st.sampled_from([Fraction(1), Fraction(1, 100), Fraction(1, 4), Fraction(5), Fraction(1000), Fraction(3, 10)])
 VALUES = st.builds(
@@ -110,7 +110,7 @@ def test_impossible_grids_are_refused() -> None:
         Grid(lower=0, upper=3, cells=5, values=values)
     with pytest.raises(ParameterError, match="first and the last"):
         Grid(lower=0, upper=4, cells=2, values=values)
-    with pytest.raises(ParameterError):
+    with pytest.raises(ReleaseFormatError):
         Grid.from_params({"bounds": [0, 3], "cells": 2, "step": [], "has_missing": False})
     with pytest.raises(ParameterError):
         exact_step(True)

@@ -23,13 +23,13 @@ from anonkit.published.statements.noise_statement import (
     ModeScore,
     Query,
     RankScore,
+    ReleasedStatement,
     Restriction,
     StatedColumn,
     Statement,
     Sum,
     Value,
     ValueLines,
-    to_params,
 )
 
 SEX = StatedColumn(name="sex", domain=Categories(values=("F", "M"), has_missing=True))
@@ -67,7 +67,7 @@ def stating(*draws: Draw, adjacency: str = ADD_OR_REMOVE, rows_per_unit: int = 1
 def as_params(statement: Statement) -> dict[str, Any]:
     """Return the blocks of params that a statement makes, as they are read from a file, with zeros for values."""
     values = tuple(Value(draw=draw.name, numbers=(0,) * statement.numbers_of(draw)) for draw in statement.draws)
-    read: dict[str, Any] = json.loads(json.dumps(to_params(statement, values)))
+    read: dict[str, Any] = json.loads(json.dumps(ReleasedStatement(statement=statement, values=values).to_params()))
     return read
 
 

@@ -15,7 +15,7 @@ from anonkit.domains.grid_cells import cell_name
 from anonkit.errors import MissingDependencyError, PolicyError
 from anonkit.policy.declaration import Policy
 from anonkit.policy.declared_cells import place_cells, settling
-from anonkit.policy.places import GeographicPlace, outlines
+from anonkit.policy.places import GeographicPlace, StatedPlace, outlines
 from anonkit.policy.public_domains import public_attribute
 
 LATITUDES, LONGITUDES = st.floats(-90, 90), st.floats(-180, 180)
@@ -162,5 +162,5 @@ def test_a_place_comes_back_from_the_params() -> None:
     """`anonkit apply` reads the next batch by what the params say."""
     place = policy(box=[47, 5, 55, 15], resolutions=[6, 4]).column("home").place
     assert place is not None
-    assert GeographicPlace.from_params(place.to_params(), "place 'home'") == place
+    assert GeographicPlace.of(StatedPlace.from_params(place.stated.to_params()), "place 'home'") == place
     assert place_cells(policy(), ["lat"]) == ()

@@ -170,12 +170,12 @@ REFUSED: dict[str, Mutant] = {
         where="anonkit.dp_trees.release.declared_schema:CentralMethod._claim",
         old="self._row_units * self", new="self._row_units // 2 * self", method="dp-forest"),
     "a line states half of its rate": Mutant(
-        where="anonkit.mechanisms.accounting:Accounting.to_params",
-        old="draw.to_params() for", new="{**draw.to_params(), 'rate': draw.rate // 2} for",
+        where="anonkit.mechanisms.accounting:Accounting.lines", old="return self.draws",
+        new="return tuple(__import__('dataclasses').replace(draw, rate=draw.rate // 2) for draw in self.draws)",
         method="dp-nb"),
     "one draw is left out of the account": Mutant(
-        where="anonkit.mechanisms.accounting:Accounting.to_params", old="for draw in self.draws]",
-        new="for draw in self.draws[1:]]", method="edprf"),
+        where="anonkit.mechanisms.accounting:Accounting.lines", old="return self.draws", new="return self.draws[1:]",
+        method="edprf"),
     "tables that each get a whole level cost one of them": Mutant(
         where="anonkit.dp_trees.split_selection:NoisyCounts.draws", old="times = max(1, terms.candidates - level)",
         new="times = 1", method="c45-arithmetic", parameters={"tables": "published"}),
@@ -271,9 +271,8 @@ REFUSED: dict[str, Mutant] = {
         where="anonkit.dp_trees.tree_rows:PoissonBootstrap.path_units", old="while self._loss(units) > epsilon:",
         new="units *= 2\n    while self._loss(units) > 4 * epsilon:", method="diffprfs", parameters={"trees": 3}),
     "the bootstrap is not told": Mutant(
-        where="anonkit.mechanisms.accounting:Accounting.to_params",
-        old="None if self.bootstrap is None else self.bootstrap.to_params()", new="None", method="diffprfs",
-        parameters={"trees": 3}),
+        where="anonkit.mechanisms.accounting:Accounting.composition", old="bootstrap=self.bootstrap",
+        new="bootstrap=None", method="diffprfs", parameters={"trees": 3}),
     "a leaf forgets what its path has spent": Mutant(
         where="anonkit.dp_trees.plan:Plan.leaf_units", old="self.path_units - above", new="self.path_units",
         method="edprf"),
@@ -436,15 +435,15 @@ REFUSED: dict[str, Mutant] = {
         method="dp-nb",
         parameters={"rows_per_unit": 3}),
     "the account forgets the rows of a unit": Mutant(
-        where="anonkit.mechanisms.accounting:Accounting.to_params", old='"rows_per_unit": self.rows_per_unit',
-        new='"rows_per_unit": 1', method="edprf", parameters={"rows_per_unit": 3}),
+        where="anonkit.mechanisms.accounting:Accounting.composition", old="rows_per_unit=self.rows_per_unit",
+        new="rows_per_unit=1", method="edprf", parameters={"rows_per_unit": 3}),
     # --- what is published
     "rows do not come from the noisy counts": Mutant(
         where="anonkit.dp_trees.microdata:consistent", old="total = max(float(counts.sum()), 0.0)",
         new="total = 3 * max(float(counts.sum()), 0.0)", method="edprf"),
     "domains are told in another order": Mutant(
-        where="anonkit.domains.number_bins:Categories.to_params",
-        old="list(self.values)", new="sorted(self.values)[::-1]", method="dp-nb"),
+        where="anonkit.documents:_written", old="= unstructure(value)",
+        new="= sorted(value)[::-1] if entry.key == 'categories' else unstructure(value)", method="dp-nb"),
 }  # fmt: skip
 
 

@@ -266,7 +266,8 @@ LOCAL: dict[str, Mutant] = {
         refused_by="release", check="answers_as_promised", run="ppnb",
     ),
     "a wider domain stated than was used": Mutant(
-        where="domains.number_bins:Grid.to_params", old="self.upper]", new="self.upper + self.width]",
+        where="documents:_written", old="= unstructure(value)",
+        new="= [value[0], value[1] + part.width] if entry.key == 'bounds' else unstructure(value)",
         refused_by="release", check="domain:", run="errph",
     ),
     # noise
@@ -450,7 +451,7 @@ COUNTING: dict[str, Mutant] = {
         refused_by="validate", check="sensitive_values", run="cap",
     ),
     "caps that are not published": Mutant(
-        where="k_anonymity.sensitive_rules:Caps.to_params", old="self.from_numbers or", new="",
+        where="k_anonymity.sensitive_rules:Caps.pairs", old="self.from_numbers or", new="",
         refused_by="validate", check="sensitive_values", run="cap of numbers",
     ),
     "values of a tenth of the table exempt": Mutant(
@@ -488,11 +489,13 @@ COUNTING: dict[str, Mutant] = {
         refused_by="validate", check="identifiers_absent", run="rfka of people",
     ),
     "a label of the params that is not in the data": Mutant(
-        where="published.recoding.axes:Grouping.to_dict", old="list(self.labels)", new="['another', *self.labels[1:]]",
+        where="documents:_written", old="= unstructure(value)",
+        new="= ['another', *value[1:]] if entry.key == 'labels' else unstructure(value)",
         refused_by="validate", check="domain:", run="rfka of numbers",
     ),
     "labels of the params in another order": Mutant(
-        where="published.recoding.axes:Grouping.to_dict", old="list(self.labels)", new="list(reversed(self.labels))",
+        where="documents:_written", old="= unstructure(value)",
+        new="= list(reversed(value)) if entry.key == 'labels' else unstructure(value)",
         refused_by="tests/privacy/test_mutants.py::check_recoding",
     ),
     "a cut in the interval below": Mutant(

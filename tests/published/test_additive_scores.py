@@ -22,7 +22,7 @@ SCORES = AdditiveScores(
 
 
 def _params() -> dict[str, Any]:
-    read: dict[str, Any] = json.loads(json.dumps({**FOREST.to_params(), "scores": SCORES.to_params()}))
+    read: dict[str, Any] = json.loads(json.dumps({**FOREST.to_params(), "scores": SCORES.stored.to_params()}))
     return read
 
 

@@ -16,6 +16,7 @@ from anonkit.auditing.attacks.attack_evidence import AttackColumn, Readings, Val
 from anonkit.auditing.attacks.inference import Ballot, HeldValue, Secret, Votes, right_about, votes_for
 from anonkit.auditing.attacks.singling_out import Linkage, link, membership, predicates, singled_out
 from anonkit.auditing.attacks.success_rates import Attack, LossBound, Rate, next_step
+from anonkit.documents import ReportPart
 from anonkit.errors import ParameterError, in_python
 from anonkit.promises.promise_kinds import read_promise
 from anonkit.protocols import Progress, no_progress
@@ -35,7 +36,10 @@ _NO_CONTROL = "Without control rows the risk of inference is overstated: general
 
 
 @dataclass(frozen=True, kw_only=True)
-class Audit:
+class Audit(
+    ReportPart,
+    keys=("**blocks", "epsilon", "rows", "rows_released=released", "attacker_knows=known", "next_step", "notes"),
+):
     """The measured risk of a release.
 
     Privacy
@@ -63,18 +67,10 @@ class Audit:
         """Return one attack by its name."""
         return next(attack for attack in self.attacks if attack.name == name)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the audit for JSON: one block an attack."""
-        blocks = {attack.name: attack.to_dict() for attack in self.attacks}
-        return {
-            **blocks,
-            "epsilon": None if self.epsilon is None else self.epsilon.to_dict(),
-            "rows": self.rows,
-            "rows_released": self.released,
-            "attacker_knows": list(self.known),
-            "next_step": self.next_step,
-            "notes": list(self.notes),
-        }
+    @property
+    def blocks(self) -> dict[str, Attack]:
+        """The attacks by name."""
+        return {attack.name: attack for attack in self.attacks}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from anonkit.auditing.epsilon_audit import clopper_pearson
+from anonkit.documents import ReportPart, left_out
 from anonkit.domains.coded_columns import BoolArray, FloatArray
 from anonkit.errors import spoken
 
@@ -68,7 +69,21 @@ def excess(attack: Rate, control: Rate) -> tuple[float, tuple[float, float]]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attack:
+class Attack(
+    ReportPart,
+    keys=(
+        "attack_rate=attack.value",
+        "control_rate=control.value",
+        "risk",
+        "ci",
+        "n_attacks=attack.attacks",
+        "least_detectable_risk",
+        "verdict",
+        "controls",
+        "**details",
+        "note?",
+    ),
+):
     """One attack on the release, with its controls."""
 
     name: str
@@ -122,24 +137,16 @@ class Attack:
             too_few, enough = (too_few, middle) if shows(middle) else (middle, enough)
         return excess(Rate(successes=enough, attacks=n), self.control)[0]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the attack for JSON."""
-        risk, limits = excess(self.attack, self.control)
-        controls = {"identity": self.identity, "renamed": self.renamed, "shuffled": self.shuffled}
-        return {
-            "attack_rate": self.attack.value,
-            "control_rate": self.control.value,
-            "risk": risk,
-            "ci": list(limits),
-            "n_attacks": self.attack.attacks,
-            "least_detectable_risk": self.least_detectable_risk,
-            "verdict": self.verdict,
-            "controls": {
-                name: None if rate is None or rate.attacks == 0 else rate.value for name, rate in controls.items()
-            },
-            **self.details,
-            **({} if self.note is None else {"note": self.note}),
-        }
+    @property
+    def ci(self) -> tuple[float, float]:
+        """95 % interval of the risk."""
+        return excess(self.attack, self.control)[1]
+
+    @property
+    def controls(self) -> dict[str, float | None]:
+        """Rate of each further control; None where it was not made."""
+        made = {"identity": self.identity, "renamed": self.renamed, "shuffled": self.shuffled}
+        return {name: None if rate is None or rate.attacks == 0 else rate.value for name, rate in made.items()}
 
 
 ALPHA = 0.05
@@ -153,7 +160,21 @@ _SHARES = (0.5, 0.3, 0.2, 0.1, 0.05, 0.02)
 
 
 @dataclass(frozen=True, kw_only=True)
-class LossBound:
+class LossBound(
+    ReportPart,
+    keys=(
+        "claimed",
+        "lower_bound",
+        "confidence",
+        "verdict",
+        "most_measurable",
+        "delta",
+        "neighbours",
+        "how",
+        "**counts",
+        "columns",
+    ),
+):
     """A lower bound on the epsilon of a release, found by running its randomization again.
 
     Privacy
@@ -174,9 +195,9 @@ class LossBound:
     how: str
     counts: Mapping[str, Any]
     """Runs, records, guesses and the like."""
-    columns: Sequence[Mapping[str, Any]] = ()
+    columns: Sequence[Mapping[str, Any]] = field(default=(), metadata=left_out())
     """Name, claim and bound of every column taken alone, for randomized response; of every part, for drawn rows."""
-    delta: float = 0.0
+    delta: float = field(default=0.0, metadata=left_out())
     """At which the bound holds: the claim's."""
 
     @property
@@ -189,20 +210,10 @@ class LossBound:
             return WEAK
         return UNCLAIMED if math.isinf(self.claimed) else BELOW
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the bound for JSON."""
-        return {
-            "claimed": "inf" if math.isinf(self.claimed) else self.claimed,
-            "lower_bound": self.lower_bound,
-            "confidence": 1 - ALPHA,
-            "verdict": self.verdict,
-            "most_measurable": self.most_measurable,
-            **({"delta": self.delta} if self.delta else {}),
-            "neighbours": self.neighbours,
-            "how": self.how,
-            **self.counts,
-            **({"columns": [dict(column) for column in self.columns]} if self.columns else {}),
-        }
+    @property
+    def confidence(self) -> float:
+        """Probability with which the bound holds."""
+        return 1 - ALPHA
 
 
 def epsilon_of_guesses(

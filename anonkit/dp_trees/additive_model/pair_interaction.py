@@ -186,7 +186,7 @@ class Interaction:
             return None
         return rule_of(schema, rows=1.0).grid(self.pair, strength)
 
-    def to_params(self, schema: TreeSchema) -> dict[str, Any]:
-        """Return the choice, ready for JSON."""
+    def named_in(self, schema: TreeSchema) -> dict[str, Any]:
+        """Return the choice with the names of the schema, ready for JSON."""
         names = [schema.attributes[at].name for at in self.pair or ()]
         return {"purpose": self.draw.purpose, "rate": self.draw.rate, "pair": names}

@@ -114,7 +114,7 @@ class PairFindings:
         """Return what was read and chosen, ready for JSON."""
         return {
             "dependence": None if self.dependence is None else self.dependence.to_params(),
-            "interaction": None if self.interaction is None else self.interaction.to_params(schema),
+            "interaction": None if self.interaction is None else self.interaction.named_in(schema),
         }
 
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from anonkit.budget_rules.forest_rule import Rule, gaussian_histograms
 from anonkit.budget_rules.pair_rule import PairGrid
+from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import FloatArray, IntArray
 from anonkit.domains.number_bins import Grid
 from anonkit.dp_trees.additive_model.combination import Combination
@@ -226,7 +227,17 @@ class StackedPlan:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class StackedForest:
+class StackedForest(
+    ParamsPart,
+    keys=(
+        "**forest",
+        "format",
+        "histograms=by_region",
+        "scores=scores.stored",
+        "weights?=step",
+        "calibration?",
+    ),
+):
     """The learned model: everything in it is noisy and may be published."""
 
     plan: StackedPlan
@@ -288,13 +299,15 @@ class StackedForest:
                 found.append((np.array(leaves).T, noise_variance(min(rates))))
         return found
 
-    def to_params(self) -> dict[str, Any]:
-        """Return what is published, ready for JSON."""
-        histograms = [[table[region].tolist() for table in self.histograms] for region in range(len(self.regions))]
-        forest = {**self.forest.to_params(), "format": format_of(self.plan.noise_law, FORMATS)}
-        params = {**forest, "histograms": histograms, "scores": self.scores.to_params()}
-        learned = {"weights": self.step, "calibration": self.calibration}
-        return params | {name: sums.to_params() for name, sums in learned.items() if sums is not None}
+    @property
+    def format(self) -> str:
+        """Name and version of the params, by the law of the noise."""
+        return format_of(self.plan.noise_law, FORMATS)
+
+    @property
+    def by_region(self) -> list[list[IntArray]]:
+        """For each region the noisy counts of each attribute."""
+        return [[table[region] for table in self.histograms] for region in range(len(self.regions))]
 
 
 @one_thread()

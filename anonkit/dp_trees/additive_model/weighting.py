@@ -170,7 +170,7 @@ def _line(purpose: str, units: int, sensitivity: int) -> AccountedDraw:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class NoisyStep:
+class NoisyStep(ParamsPart, keys=("gradient", "curvature=upper_curvature")):
     """The noisy sums: published, and the weights follow from them."""
 
     step: WeightingStep
@@ -197,10 +197,10 @@ class NoisyStep:
         system = h @ h + variance * np.diag(inverse**2) + h * inverse[:, np.newaxis] * inverse
         return np.asarray(np.linalg.solve(system, h @ g))
 
-    def to_params(self) -> dict[str, Any]:
-        """Return the noisy sums, ready for JSON."""
-        upper = np.triu_indices(len(self.gradient))
-        return {"gradient": self.gradient.tolist(), "curvature": self.curvature[upper].tolist()}
+    @property
+    def upper_curvature(self) -> IntArray:
+        """The sums on and above the diagonal, row by row."""
+        return np.asarray(self.curvature[np.triu_indices(len(self.gradient))])
 
 
 CALIBRATION_BOUND = FEATURE_UNIT * PROBABILITY_UNIT // 2

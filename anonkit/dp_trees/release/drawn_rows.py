@@ -24,10 +24,11 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import IntArray
 from anonkit.domains.found_domains import FindingLine
 from anonkit.domains.number_bins import Categories, Grid
-from anonkit.domains.public_rules import PublicRules
+from anonkit.domains.public_rules import Follows, Never, PublicRules
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.mechanisms.accounting import AccountedDraw, ConcentratedChoice, GaussianDraw
 from anonkit.mechanisms.discrete_laplace import UniformStream
@@ -141,7 +142,7 @@ Domains = Mapping[str, Categories | Grid]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RuledRows:
+class RuledRows(ParamsPart, keys=("constraints?",)):
     """The rules of a policy over the domains in which rows are drawn."""
 
     rules: PublicRules
@@ -208,9 +209,10 @@ class RuledRows:
         """Number of values of the columns that follow from others, missing included."""
         return {name: domain.size for name, domain in self.determined.items()}
 
-    def to_params(self) -> dict[str, Any]:
-        """Return the entry of the rules for the params; empty without rules."""
-        return {"constraints": self.rules.to_params()} if self.rules else {}
+    @property
+    def constraints(self) -> tuple[Follows | Never, ...] | None:
+        """The rules for the params; None where there are none."""
+        return self.rules.listed or None
 
     @property
     def notes(self) -> tuple[str, ...]:

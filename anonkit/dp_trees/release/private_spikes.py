@@ -27,9 +27,9 @@ from anonkit.budget_rules.spike_rule import (
 )
 from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import IntArray
-from anonkit.domains.number_bins import Grid, written_step
+from anonkit.domains.number_bins import Grid
 from anonkit.domains.public_rules import PublicRules
-from anonkit.domains.rounding_grid import WholeValues
+from anonkit.domains.rounding_grid import WholeValues, written_step
 from anonkit.dp_trees.grower import refuse_other_totals
 from anonkit.dp_trees.questions import CodedBatch
 from anonkit.dp_trees.release.coded_rows import counted

@@ -16,7 +16,7 @@ from anonkit.mechanisms.statement_loss import budget_lines, epsilon_of
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import conditions_of
 from anonkit.protocols import Draft, Engine
-from anonkit.published.statements.noise_statement import CellRows, Count, Statement, Value, to_params
+from anonkit.published.statements.noise_statement import CellRows, Count, ReleasedStatement, Statement, Value
 from anonkit.published.statements.value_lines import (
     AFTER,
     BEFORE,
@@ -78,7 +78,7 @@ def stated_draft(
     """
     params = {
         **method,
-        **to_params(statement, values),
+        **ReleasedStatement(statement=statement, values=values).to_params(),
         **({"conditions": list(conditions_of(policy))} if policy.is_conditional else {}),
     }
     details = {

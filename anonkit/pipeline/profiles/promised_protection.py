@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
+from anonkit.documents import ReportPart
 from anonkit.errors import in_python, option
 
 NO_VERDICT = "It is evidence for a person who decides, and no verdict of law."
@@ -29,7 +30,7 @@ class EvidenceState(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Item:
+class Item(ReportPart):
     """One requirement."""
 
     requirement: str
@@ -54,7 +55,7 @@ class Item:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Profile:
+class Profile(ReportPart, keys=("name", "title", "source", "note", "counts", "items=spoken_items")):
     """A checklist with evidence."""
 
     name: str
@@ -62,23 +63,25 @@ class Profile:
     source: str
     """The text that the requirements are from."""
     items: Sequence[Item]
+    note: ClassVar[str] = NO_VERDICT
 
     def count(self, state: EvidenceState) -> int:
         """Return the number of requirements in a state."""
         return sum(item.state is state for item in self.items)
 
-    def to_dict(self, spoken: Callable[[str], str] = in_python) -> dict[str, Any]:
-        """Return the profile as plain JSON types; options are named as its reader writes them."""
-        return {
-            "name": self.name,
-            "title": self.title,
-            "source": self.source,
-            "note": NO_VERDICT,
-            "counts": {state.value: self.count(state) for state in EvidenceState},
-            "items": [
-                {**asdict(item), "state": item.state.value, "evidence": spoken(item.evidence)} for item in self.items
-            ],
-        }
+    @property
+    def spoken_items(self) -> tuple[Item, ...]:
+        """The requirements, options named as callers from Python write them."""
+        return tuple(replace(item, evidence=in_python(item.evidence)) for item in self.items)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of requirements in each state."""
+        return {state.value: self.count(state) for state in EvidenceState}
+
+    def in_words(self, spoken: Callable[[str], str]) -> Profile:
+        """Return the profile with options named as its reader writes them."""
+        return replace(self, items=tuple(replace(item, evidence=spoken(item.evidence)) for item in self.items))
 
 
 def listed(names: Iterable[str], *, most: int = 6) -> str:

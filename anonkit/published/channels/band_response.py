@@ -9,26 +9,28 @@ al., ICDE 2019) differ only in the width of the band. Randomized response on bin
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from anonkit.domains.coded_columns import FloatArray, IntArray
-from anonkit.errors import ParameterError, refusing_damage
+from anonkit.errors import ParameterError
 from anonkit.published.channels.response_channel import TruthOrBlind
 from anonkit.published.exact_losses import ceiling, check_epsilon, check_word_bits, epsilon_ratio
 
-_FIELDS = ("positions", "band", "blind_weight", "excess_weight", "segments", "word_bits")
 LARGEST_BAND_EPSILON = 12.0
 """Above this the band of any useful grid is one cell wide: use bins."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class BandResponse(TruthOrBlind):
+class BandResponse(
+    TruthOrBlind,
+    keys=("positions", "band", "blind_weight", "excess_weight", "segments", "word_bits", "has_missing"),
+    damage="band response: a parameter is missing or not a number",
+):
     """Answer a grid position i by a place in the band i .. i + band − 1, or blindly by any place.
 
     There are `positions + band − 1` places. Missing is one more position whose band overlaps no other and whose
@@ -250,24 +252,6 @@ class BandResponse(TruthOrBlind):
             values[segment, : self.places, segment, 1:] = powers
         flat = values.reshape(self.n_outputs, -1)
         return self.unblinded(flat).reshape(self.n_outputs, segments, 4)
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the integers that define the mechanism."""
-        return {**{name: getattr(self, name) for name in _FIELDS}, "has_missing": self.has_missing}
-
-    @classmethod
-    def from_params(cls, params: Mapping[str, Any]) -> Self:
-        """Rebuild the mechanism from `to_params()`.
-
-        Raises
-        ------
-        ReleaseFormatError
-            When a key is missing or of the wrong kind.
-        """
-        with refusing_damage("band response: a parameter is missing or not a number"):
-            numbers = {name: int(params[name]) for name in _FIELDS}
-            has_missing = bool(params["has_missing"])
-        return cls(**numbers, has_missing=has_missing)
 
 
 def _check_band_epsilon(epsilon: float) -> float:

@@ -7,25 +7,37 @@ response, with two categories RRPH, which equals Warner's model with truth proba
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from anonkit.domains.coded_columns import FloatArray
-from anonkit.errors import ParameterError, ReleaseFormatError, refusing_damage
+from anonkit.errors import ParameterError, ReleaseFormatError
 from anonkit.published.channels.response_channel import SHARED_ASSUMPTIONS, TruthOrBlind
 from anonkit.published.exact_losses import ceiling, check_epsilon, check_probability, check_word_bits, epsilon_ratio
 
 _MOST_CATEGORIES = 1 << 24
+_DAMAGED = "randomized response: a parameter is missing or not a number"
 _LOSS_TOLERATED = Fraction(1, 1 << 12)  # share of the wanted truth that rounding to 32-bit words may cost
 
 
 @dataclass(frozen=True, kw_only=True)
-class RandomizedResponse(TruthOrBlind):
+class RandomizedResponse(
+    TruthOrBlind,
+    keys=(
+        "word_bits",
+        "categories=n_inputs",
+        "truth_weight",
+        "blind_weight?=equal_blind_weight",
+        "blind_weights?=own_blind_weights",
+    ),
+    made_by="of_words",
+    damage=_DAMAGED,
+):
     """Publish category i as itself with probability p_0 and as category j with probability p_j, whatever i is.
 
     A blind answer may hit the truth: `Pr[y = j | x = i] = p_0 [i = j] + p_j` (table 1 of the paper). Of the
@@ -318,30 +330,33 @@ class RandomizedResponse(TruthOrBlind):
         shares = np.maximum(positive / scale[first] - p, 0.0) / p_keep
         return np.asarray(shares / shares.sum())
 
-    def to_params(self) -> dict[str, Any]:
-        """Return the integers that define the mechanism; equal blind weights are written once."""
-        same = self.equal_blind_weight
-        blind = {"blind_weight": same} if same is not None else {"blind_weights": list(self.blind_weights)}
-        return {"word_bits": self.word_bits, "categories": self.n_inputs, "truth_weight": self.truth_weight, **blind}
+    @property
+    def own_blind_weights(self) -> tuple[int, ...] | None:
+        """Words of every blind answer; None when they are all alike."""
+        return self.blind_weights if self.equal_blind_weight is None else None
 
     @classmethod
-    def from_params(cls, params: Mapping[str, Any]) -> Self:
-        """Rebuild the mechanism from `to_params()`.
+    def of_words(
+        cls,
+        *,
+        word_bits: int,
+        categories: int,
+        truth_weight: int,
+        blind_weight: int | None = None,
+        blind_weights: tuple[int, ...] | None = None,
+    ) -> Self:
+        """Return the mechanism that the params state; equal blind weights are stated once.
 
         Raises
         ------
         ReleaseFormatError
-            When a key is missing or of the wrong kind.
+            There are no blind weights, or not as many as categories, or too many of these.
         """
-        with refusing_damage("randomized response: a parameter is missing or not a number"):
-            size = int(params["categories"])
-            if not 1 <= size <= _MOST_CATEGORIES:
-                raise ReleaseFormatError(f"randomized response: categories must be in [1, {_MOST_CATEGORIES}]")
-            blind = params["blind_weights"] if "blind_weights" in params else [params["blind_weight"]] * size
-            if len(blind) != size:
-                raise ReleaseFormatError("randomized response: categories and blind_weights differ in number")
-            return cls(
-                truth_weight=int(params["truth_weight"]),
-                blind_weights=tuple(int(weight) for weight in blind),
-                word_bits=int(params["word_bits"]),
-            )
+        if not 1 <= categories <= _MOST_CATEGORIES:
+            raise ReleaseFormatError(f"randomized response: categories must be in [1, {_MOST_CATEGORIES}]")
+        if blind_weights is None and blind_weight is None:
+            raise ReleaseFormatError(_DAMAGED)
+        blind = (blind_weight or 0,) * categories if blind_weights is None else blind_weights
+        if len(blind) != categories:
+            raise ReleaseFormatError("randomized response: categories and blind_weights differ in number")
+        return cls(truth_weight=truth_weight, blind_weights=blind, word_bits=word_bits)

@@ -12,16 +12,17 @@ Gouweleeuw et al., Journal of Official Statistics 14(4), 1998; Warner, JASA 60, 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
+from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import FloatArray
-from anonkit.errors import ParameterError, refusing_damage
+from anonkit.errors import ParameterError
 from anonkit.published.exact_losses import check_probability, privacy_loss, worst_ratio
 
 SHARED_ASSUMPTIONS = (
@@ -31,7 +32,7 @@ SHARED_ASSUMPTIONS = (
 )
 
 
-class Channel(ABC):
+class Channel(ParamsPart, ABC):
     """A randomizing mechanism on integer codes.
 
     Privacy
@@ -69,15 +70,6 @@ class Channel(ABC):
         """Total over the answers of their smallest probability under any input: what an answer says of nobody."""
         columns = zip(*self.weights(), strict=True)
         return Fraction(sum(min(column) for column in columns), 1 << self.word_bits)
-
-    @abstractmethod
-    def to_params(self) -> dict[str, Any]:
-        """Return the exact integers that define the mechanism, ready for JSON."""
-
-    @classmethod
-    @abstractmethod
-    def from_params(cls, params: Mapping[str, Any]) -> Self:
-        """Rebuild the mechanism from `to_params()`."""
 
     @property
     def epsilon(self) -> float:
@@ -205,7 +197,9 @@ _BITS = 32
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResponseMatrix(Channel):
+class ResponseMatrix(
+    Channel, keys=("word_bits", "rows"), damage="response matrix: a parameter is missing or not a number"
+):
     """Send code i to code j with probability `rows[i][j] / 2**32`.
 
     Raises
@@ -285,24 +279,6 @@ class ResponseMatrix(Channel):
         """
         truth = np.diagonal(self.response_matrix())
         return np.asarray(truth**2 + (1 - truth) ** 2 / max(self.n_inputs - 1, 1))
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the integers that define the mechanism."""
-        return {"word_bits": self.word_bits, "rows": self.weights()}
-
-    @classmethod
-    def from_params(cls, params: Mapping[str, Any]) -> Self:
-        """Rebuild the mechanism from `to_params()`.
-
-        Raises
-        ------
-        ReleaseFormatError
-            When a key is missing or of the wrong kind.
-        """
-        with refusing_damage("response matrix: a parameter is missing or not a number"):
-            rows = tuple(tuple(int(weight) for weight in row) for row in params["rows"])
-            word_bits = int(params["word_bits"])
-        return cls(rows=rows, word_bits=word_bits)
 
 
 def _to_words(row: Sequence[float]) -> tuple[int, ...]:

@@ -10,28 +10,31 @@ designs: Park, Nam and Lee, 2023). Randomized response is the set of one pair.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.domains.coded_columns import FloatArray, IntArray
-from anonkit.errors import ParameterError, ReleaseFormatError, refusing_damage
+from anonkit.errors import ParameterError
 from anonkit.published.channels.response_channel import TruthOrBlind
 from anonkit.published.exact_losses import ceiling, check_epsilon, check_word_bits, epsilon_ratio
 
 MOST_PAIRS = 4096
 """Pairs of class and value at most: a receiver inverts all of them together."""
-_FIELDS = ("segments", "values", "blind_weight", "excess_weight", "word_bits")
 _FLATTEST = 1e-9  # share of the size of a set below which a frequency of it counts as lost
 
 
 @dataclass(frozen=True, kw_only=True)
-class SetResponse(TruthOrBlind):
+class SetResponse(
+    TruthOrBlind,
+    keys=("segments", "values", "blind_weight", "excess_weight", "word_bits", "members"),
+    damage="set response: a parameter is missing or not a number",
+):
     """Answer a pair (c, v) by (c + a, v + b), with (a, b) from a fixed set, or blindly by any pair.
 
     Classes are added modulo `segments`, values modulo `values`. An answer means the set of all pairs at a member's
@@ -67,6 +70,8 @@ class SetResponse(TruthOrBlind):
             raise ParameterError("segments, values, weights and members of a set response must be at least 1")
         if self.segments * self.values > MOST_PAIRS:
             raise ParameterError(f"a set response has at most {MOST_PAIRS} pairs of class and value")
+        if len(self.members) > MOST_PAIRS:
+            raise ParameterError(f"a set response has at most {MOST_PAIRS} members")
         ordered = list(self.members) == sorted(self.members)
         if not ordered or self.members[0] < 0 or self.members[-1] >= self.n_inputs:
             raise ParameterError("the members of a set response are pairs of class and value in ascending order")
@@ -241,23 +246,3 @@ class SetResponse(TruthOrBlind):
     def class_scores(self, n_classes: int) -> FloatArray:
         """Return unbiased functions of the answer about the class, which may be another than the one it shows."""
         return self.scores(np.repeat(np.eye(n_classes), self.values, axis=0))
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the integers that define the mechanism."""
-        return {**{name: getattr(self, name) for name in _FIELDS}, "members": list(self.members)}
-
-    @classmethod
-    def from_params(cls, params: Mapping[str, Any]) -> Self:
-        """Rebuild the mechanism from `to_params()`.
-
-        Raises
-        ------
-        ReleaseFormatError
-            When a key is missing or of the wrong kind, or there are more members than pairs.
-        """
-        with refusing_damage("set response: a parameter is missing or not a number"):
-            numbers = {name: int(params[name]) for name in _FIELDS}
-            members = params["members"]
-            if len(members) > MOST_PAIRS:
-                raise ReleaseFormatError(f"set response: it has at most {MOST_PAIRS} members")
-            return cls(**numbers, members=tuple(int(member) for member in members))

@@ -12,16 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.documents import ReportPart
+from anonkit.documents import ReportPart, left_out
 from anonkit.domains.coded_columns import is_ordered, recode_array
-from anonkit.domains.named_parts import Point, exact, place, point_text
+from anonkit.domains.named_parts import Point, exact, place, point_from_text, point_text
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _DAY = 86_400 * 10**9
@@ -113,14 +113,29 @@ def _named(named: Named, parts: Sequence[int]) -> str:
     return next((name for name, group in named if members <= set(group)), MASK)
 
 
-def _named_to_dict(named: Named | None) -> dict[str, Any]:
-    return {} if named is None else {"groups": [{"label": name, "parts": list(parts)} for name, parts in named]}
+@dataclass(frozen=True, kw_only=True)
+class DeclaredGroup(ReportPart):
+    """A group of parts that the policy declares, as `params.json` has it."""
+
+    label: str
+    parts: tuple[int, ...]
+
+
+def _groups(named: Named | None) -> tuple[DeclaredGroup, ...] | None:
+    return None if named is None else tuple(DeclaredGroup(label=name, parts=parts) for name, parts in named)
+
+
+def _pairs(groups: tuple[DeclaredGroup, ...] | None) -> Named | None:
+    return None if groups is None else tuple((group.label, group.parts) for group in groups)
 
 
 @dataclass(frozen=True, kw_only=True)
-class IntervalAxis:
+class IntervalAxis(
+    ReportPart, keys=("name", "kind", "cuts=stated_cuts", "missing=has_missing", "groups?"), made_by="of_texts"
+):
     """An ordered column divided at cut points: part i holds cuts[i-1] <= x < cuts[i]; missing, if any, is the last."""
 
+    kind: ClassVar[str] = "intervals"
     name: str
     cuts: tuple[Point, ...]
     has_missing: bool
@@ -161,22 +176,49 @@ class IntervalAxis:
             return f"< {high}"
         return f">= {low}" if high is None else f"[{low}, {high})"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the axis in its form in `params.json`."""
-        cuts = [point_text(cut) for cut in self.cuts]
-        return {
-            "name": self.name,
-            "kind": "intervals",
-            "cuts": cuts,
-            "missing": self.has_missing,
-            **_named_to_dict(self.named),
-        }
+    @property
+    def stated_cuts(self) -> tuple[str, ...]:
+        """The cut points as texts."""
+        return tuple(point_text(cut) for cut in self.cuts)
+
+    @property
+    def groups(self) -> tuple[DeclaredGroup, ...] | None:
+        """The declared bins, as `params.json` has them."""
+        return _groups(self.named)
+
+    @classmethod
+    def of_texts(
+        cls, *, name: str, cuts: tuple[str, ...], missing: bool, groups: tuple[DeclaredGroup, ...] | None = None
+    ) -> Self:
+        """Return the axis that `params.json` states."""
+        points = tuple(point_from_text(cut) for cut in cuts)
+        return cls(name=name, cuts=points, has_missing=missing, named=_pairs(groups))
 
 
 @dataclass(frozen=True, kw_only=True)
-class CategoryAxis:
-    """A categorical column: one part a listed value, then one for all others and one for missing, if there are any."""
+class CategoryAxis(
+    ReportPart,
+    keys=(
+        "name",
+        "kind",
+        "values",
+        "other=has_other",
+        "other_label?=shown_other",
+        "missing=has_missing",
+        "missing_label?=shown_missing",
+        "groups?",
+    ),
+    made_by="of_labels",
+):
+    """A categorical column: one part a listed value, then one for all others and one for missing, if there are any.
 
+    Raises
+    ------
+    ValueError
+        A label is not the one that its values leave.
+    """
+
+    kind: ClassVar[str] = "categories"
     name: str
     values: tuple[str, ...]
     has_other: bool
@@ -222,18 +264,38 @@ class CategoryAxis:
             return "not " + "|".join(outside)
         return "|".join(inside)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the axis in its form in `params.json`."""
-        return {
-            "name": self.name,
-            "kind": "categories",
-            "values": list(self.values),
-            "other": self.has_other,
-            **({"other_label": self.other_label} if self.has_other else {}),
-            "missing": self.has_missing,
-            **({"missing_label": self.missing_label} if self.has_missing else {}),
-            **_named_to_dict(self.named),
-        }
+    @property
+    def shown_other(self) -> str | None:
+        """Label of all values that are not listed, where there are any."""
+        return self.other_label if self.has_other else None
+
+    @property
+    def shown_missing(self) -> str | None:
+        """Label of a missing value, where there is any."""
+        return self.missing_label if self.has_missing else None
+
+    @property
+    def groups(self) -> tuple[DeclaredGroup, ...] | None:
+        """The declared groups, as `params.json` has them."""
+        return _groups(self.named)
+
+    @classmethod
+    def of_labels(
+        cls,
+        *,
+        name: str,
+        values: tuple[str, ...],
+        other: bool,
+        missing: bool,
+        other_label: str | None = None,
+        missing_label: str | None = None,
+        groups: tuple[DeclaredGroup, ...] | None = None,
+    ) -> Self:
+        """Return the axis that `params.json` states; its labels are those that follow from the values."""
+        axis = cls(name=name, values=values, has_other=other, has_missing=missing, named=_pairs(groups))
+        if other_label not in (None, axis.other_label) or missing_label not in (None, axis.missing_label):
+            raise ValueError("a label that the values do not leave")
+        return axis
 
 
 def _free_name(name: str, taken: Sequence[str]) -> str:
@@ -260,29 +322,32 @@ class MeanAxis(KeptAxis, keys=("name", "kind", "unit")):
     unit: float
     """Means are multiples of it, above 0."""
 
+    def __post_init__(self) -> None:
+        if not 0 < self.unit < math.inf:
+            raise ValueError("a unit above 0")
+
 
 @dataclass(frozen=True, kw_only=True)
-class Grouping:
+class Grouping(ReportPart, keys=("**axis", "labels", "coarser")):
     """An axis with its parts merged into labelled groups; a null label is missing."""
 
     axis: IntervalAxis | CategoryAxis
     labels: tuple[str | None, ...]
     """Label of each part, length `axis.size`; parts with one label are one group."""
-    coarser: tuple[tuple[str | None, ...], ...] | None = None
+    coarser: tuple[tuple[str | None, ...], ...] | None = field(default=None, metadata=left_out())
     """Labels of the parts at every level above, the finer first; None where no level is declared or written out."""
     unreleased: frozenset[int] = field(default=frozenset(), compare=False)
     """Parts whose rows are left out of this one release: fewer than k rows of its source have their declared groups.
     Not published: in the next batch other groups are small."""
 
+    def __post_init__(self) -> None:
+        if any(len(labels) != self.axis.size for labels in (self.labels, *(self.coarser or ()))):
+            raise ValueError("a label for each part of the axis")
+
     @property
     def name(self) -> str:
         """Name of the column."""
         return self.axis.name
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the grouping in its form in `params.json`."""
-        coarser = {} if self.coarser is None else {"coarser": [list(level) for level in self.coarser]}
-        return {**self.axis.to_dict(), "labels": list(self.labels), **coarser}
 
 
 def unique_labels(labels: Sequence[str | None], groups: Sequence[int]) -> tuple[str | None, ...]:

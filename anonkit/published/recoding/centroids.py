@@ -11,13 +11,14 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from anonkit.documents import ReportPart
 from anonkit.domains.coded_columns import combine
 from anonkit.domains.domain_codes import cell_numbers, cell_texts
 from anonkit.published.recoding.axes import UNKNOWN
@@ -32,9 +33,14 @@ _FAR = 1e6
 
 
 @dataclass(frozen=True, kw_only=True)
-class Centroids:
+class Centroids(
+    ReportPart,
+    keys=("rows", "rules", "scale=stated_scale", "columns", "missing?=stated_missing"),
+    made_by="of_columns",
+):
     """The combinations that groups of rows show, one entry a group: categories as strings, means as numbers."""
 
+    rules: ClassVar[Mapping[str, int]] = RULES
     categories: tuple[tuple[str, Cells], ...]
     """Of each column without means: the string of every group, None for missing."""
     means: tuple[tuple[str, Cells], ...]
@@ -131,50 +137,63 @@ class Centroids:
             scaled = np.nan_to_num((numbers - middle) * inverse, nan=0.0)
         return np.asarray(np.clip(scaled, -_FAR, _FAR), np.float64)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the centroids in their form in `params.json`."""
-        lost = {name: sorted(places) for name, places in self.missing if places}
-        return {
-            "rows": "nearest" if self.nearest_alone else "grouped",
-            "rules": RULES,
-            "scale": {name: list(own) for (name, _), own in zip(self.means, self.scale, strict=True)},
-            "columns": {name: list(cells) for name, cells in (*self.categories, *self.means)},
-            **({"missing": lost} if lost else {}),
-        }
+    @property
+    def rows(self) -> str:
+        """Word for how rows were put to their centroids."""
+        return "nearest" if self.nearest_alone else "grouped"
+
+    @property
+    def columns(self) -> Mapping[str, Cells]:
+        """What every group shows in each column."""
+        return dict((*self.categories, *self.means))
+
+    @property
+    def stated_scale(self) -> Mapping[str, tuple[float, float]]:
+        """Middle and scale of each column with means."""
+        return {name: own for (name, _), own in zip(self.means, self.scale, strict=True)}
+
+    @property
+    def stated_missing(self) -> Mapping[str, frozenset[int]] | None:
+        """The groups without a number of each column that has any; None where no column has."""
+        return {name: places for name, places in self.missing if places} or None
 
     @classmethod
-    def from_dict(cls, raw: Mapping[str, Any], names: Sequence[str], means: Sequence[str]) -> Centroids:
-        """Read centroids back from `params.json`.
-
-        Parameters
-        ----------
-        names, means : sequence of str
-            Columns of the recoding, and those of them that show means.
+    def of_columns(
+        cls,
+        *,
+        rows: str,
+        scale: Mapping[str, tuple[float, float]],
+        columns: Mapping[str, tuple[Any, ...]],
+        missing: Mapping[str, frozenset[int]] | None = None,
+    ) -> Self:
+        """Return the centroids that `params.json` states: columns with a scale show means.
 
         Raises
         ------
-        KeyError, TypeError, ValueError
-            They are damaged.
+        ValueError, LookupError, TypeError
+            They contradict each other.
         """
-        columns, lost = raw["columns"], raw.get("missing", {})
-        n_cells = {len(cells) for cells in columns.values()}
-        if set(columns) != set(names) or len(n_cells) != 1 or raw["rows"] not in ("nearest", "grouped"):
+        lost = missing or {}
+        if len({len(cells) for cells in columns.values()}) != 1 or rows not in ("nearest", "grouped"):
             raise ValueError("centroids")
-        for name in names:
-            for cell in columns[name]:
-                is_number = isinstance(cell, int | float) and not isinstance(cell, bool) and math.isfinite(cell)
-                if cell is not None and not (is_number if name in means else isinstance(cell, str)):
-                    raise ValueError("centroids")
-        scale = [tuple(map(float, raw["scale"][name])) for name in means]
-        if any(len(own) != 2 or not math.isfinite(own[0]) or not 0 <= own[1] < math.inf for own in scale):
+        for name, cells in columns.items():
+            if not all(
+                cell is None or (_is_number(cell) if name in scale else isinstance(cell, str)) for cell in cells
+            ):
+                raise ValueError("centroids")
+        if any(not 0 <= own[1] < math.inf for own in scale.values()):
             raise ValueError("scale")
         for name, places in lost.items():
-            if name not in means or any(columns[name][at] is not None for at in places):
+            if name not in scale or any(columns[name][at] is not None for at in places):
                 raise ValueError("missing")
         return cls(
-            categories=tuple((name, tuple(columns[name])) for name in names if name not in means),
-            means=tuple((name, tuple(columns[name])) for name in means),
-            scale=tuple((own[0], own[1]) for own in scale),
-            missing=tuple((name, frozenset(map(int, places))) for name, places in lost.items()),
-            nearest_alone=raw["rows"] == "nearest",
+            categories=tuple((name, cells) for name, cells in columns.items() if name not in scale),
+            means=tuple((name, columns[name]) for name in scale),
+            scale=tuple(scale.values()),
+            missing=tuple(lost.items()),
+            nearest_alone=rows == "nearest",
         )
+
+
+def _is_number(cell: object) -> bool:
+    return isinstance(cell, int | float) and not isinstance(cell, bool) and math.isfinite(cell)

@@ -8,14 +8,15 @@ The tree of a local recoding as arrays: the box of many rows at once, and the pa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.documents import ReportPart
 from anonkit.domains.coded_columns import BoolArray, IntArray
 
 
@@ -147,6 +148,14 @@ def _as_met(nodes: tuple[int, ...], held: IntArray, sets: Sequence[Sequence[IntA
 
 
 @dataclass(frozen=True, kw_only=True)
+class StoredBoxes(ReportPart):
+    """What each box shows, as `params.json` has it: a set is written as the ends of its runs of parts."""
+
+    sets: tuple[tuple[tuple[int, ...], ...], ...]
+    boxes: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class NarrowedBoxes:
     """The parts that every box shows; boxes that show the same parts of an axis share one set."""
 
@@ -170,19 +179,19 @@ class NarrowedBoxes:
         sets = tuple(tuple(np.array(members, dtype=np.int64) for members in of_axis) for of_axis in self.sets)
         return HeldParts(nodes=found.nodes, held=held, sets=sets)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the boxes in their form in `params.json`: a set is written as the ends of its runs of parts."""
-        return {
-            "sets": [[list(_runs(members)) for members in of_axis] for of_axis in self.sets],
-            "boxes": [list(box) for box in self.held],
-        }
+    @property
+    def stored(self) -> StoredBoxes:
+        """The boxes as `params.json` has them."""
+        sets = tuple(tuple(tuple(_runs(members)) for members in of_axis) for of_axis in self.sets)
+        return StoredBoxes(sets=sets, boxes=self.held)
 
     @classmethod
-    def from_dict(cls, raw: Mapping[str, Any], sizes: Sequence[int], n_boxes: int) -> NarrowedBoxes:
-        """Read the boxes back.
+    def of(cls, stored: StoredBoxes, sizes: Sequence[int], n_boxes: int) -> NarrowedBoxes:
+        """Return the boxes that `params.json` states.
 
         Parameters
         ----------
+        stored : StoredBoxes
         sizes : sequence of int
             Parts of each axis.
         n_boxes : int
@@ -190,18 +199,17 @@ class NarrowedBoxes:
 
         Raises
         ------
-        ValueError, TypeError, KeyError, IndexError
+        ValueError
             They are none of such a tree.
         """
         sets = tuple(
-            tuple(_members(ends, size) for ends in of_axis) for of_axis, size in zip(raw["sets"], sizes, strict=True)
+            tuple(_members(ends, size) for ends in of_axis) for of_axis, size in zip(stored.sets, sizes, strict=True)
         )
-        held = tuple(tuple(int(at) for at in box) for box in raw["boxes"])
-        if len(held) != n_boxes or any(len(box) != len(sets) for box in held):
+        if len(stored.boxes) != n_boxes or any(len(box) != len(sets) for box in stored.boxes):
             raise ValueError("boxes")
-        if any(not 0 <= at < len(of_axis) for box in held for at, of_axis in zip(box, sets, strict=True)):
+        if any(not 0 <= at < len(of_axis) for box in stored.boxes for at, of_axis in zip(box, sets, strict=True)):
             raise ValueError("a set that there is not")
-        return cls(sets=sets, held=held)
+        return cls(sets=sets, held=stored.boxes)
 
 
 def is_shown(found: HeldParts, sizes: Sequence[int], box: IntArray, codes: Sequence[NDArray[np.int64]]) -> BoolArray:
@@ -233,9 +241,8 @@ def _runs(members: Sequence[int]) -> Iterator[int]:
 
 
 def _members(ends: Sequence[int], size: int) -> tuple[int, ...]:
-    ends = [int(end) for end in ends]
     pairs = list(zip(ends[::2], ends[1::2], strict=True))
     members = tuple(chain.from_iterable(range(first, last + 1) for first, last in pairs if 0 <= first <= last < size))
-    if not members or list(_runs(members)) != ends:
+    if not members or tuple(_runs(members)) != tuple(ends):
         raise ValueError("no set of parts")
     return members

@@ -11,18 +11,16 @@ of the next batch is read.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.documents import ReportPart, left_out
-from anonkit.domains.named_parts import point_from_text
+from anonkit.documents import ReportPart, left_out, read
 from anonkit.errors import ReleaseFormatError
 from anonkit.published.recoding.axes import (
     MASK,
@@ -32,16 +30,15 @@ from anonkit.published.recoding.axes import (
     IntervalAxis,
     KeptAxis,
     MeanAxis,
-    Named,
 )
 from anonkit.published.recoding.centroids import Centroids
-from anonkit.published.recoding.narrowed import BoxRoutes, HeldParts, NarrowedBoxes, is_shown
+from anonkit.published.recoding.narrowed import BoxRoutes, HeldParts, NarrowedBoxes, StoredBoxes, is_shown
 
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, kw_only=True)
-class GlobalRecoding(ReportPart, keys=("kind", "columns", "merged", "centroids")):
+class GlobalRecoding(ReportPart, keys=("kind", "columns", "merged", "centroids"), made_by="of_columns"):
     """Every released quasi-identifier recoded by itself; columns not in it are dropped."""
 
     kind: ClassVar[str] = "global"
@@ -50,6 +47,30 @@ class GlobalRecoding(ReportPart, keys=("kind", "columns", "merged", "centroids")
     """True when rows of groups that were too small show a coarser step (`coarser.coarser_steps`)."""
     centroids: Centroids | None = field(default=None, metadata=left_out())
     """Combinations that rows show, where a column shows means: there is one of each `MeanAxis`."""
+
+    @classmethod
+    def of_columns(
+        cls,
+        *,
+        columns: tuple[KeptAxis | MeanAxis | Grouping, ...],
+        merged: bool = False,
+        centroids: Centroids | None = None,
+    ) -> Self:
+        """Return the recoding that `params.json` states.
+
+        Raises
+        ------
+        ValueError
+            The centroids are not those of the columns.
+        """
+        recoding = cls(columns=columns, merged=merged, centroids=centroids)
+        if centroids is None and not recoding.mean_names:
+            return recoding
+        shown = {} if centroids is None else dict(centroids.means)
+        names = {column.name for column in columns}
+        if centroids is None or set(shown) != set(recoding.mean_names) or set(centroids.columns) != names:
+            raise ValueError("centroids of other columns")
+        return recoding
 
     def apply(self, batch: pa.RecordBatch) -> tuple[dict[str, pa.Array], NDArray[np.bool_]]:
         """Return the released quasi-identifier columns, and which rows are suppressed: a value is not covered.
@@ -104,7 +125,7 @@ class GlobalRecoding(ReportPart, keys=("kind", "columns", "merged", "centroids")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecodingSplit:
+class RecodingSplit(ReportPart):
     """An inner node of a local recoding: rows whose part of a column is in `left` go left."""
 
     axis: int
@@ -114,7 +135,9 @@ class RecodingSplit:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalRecoding(ReportPart, keys=("kind", "axes", "nodes=_named_once", "merged", "narrowed")):
+class LocalRecoding(
+    ReportPart, keys=("kind", "axes", "nodes=_named_once", "merged", "narrowed?=narrowed.stored"), made_by="of_nodes"
+):
     """A tree of splits; its leaves are boxes, and every row shows the label of its box in every column."""
 
     kind: ClassVar[str] = "local"
@@ -123,8 +146,30 @@ class LocalRecoding(ReportPart, keys=("kind", "axes", "nodes=_named_once", "merg
     """Node 0 is the root; None is a leaf."""
     merged: bool = field(default=False, metadata=left_out())
     """True when rows of boxes that were too small show a box further up the tree."""
-    narrowed: NarrowedBoxes | None = field(default=None, metadata=left_out())
+    narrowed: NarrowedBoxes | None = None
     """The parts that each box shows where these are fewer than the tree leaves it; of the rows of one table alone."""
+
+    @classmethod
+    def of_nodes(
+        cls,
+        *,
+        axes: tuple[IntervalAxis | CategoryAxis, ...],
+        nodes: tuple[RecodingSplit | None, ...],
+        merged: bool = False,
+        narrowed: StoredBoxes | None = None,
+    ) -> Self:
+        """Return the recoding that `params.json` states.
+
+        Raises
+        ------
+        ValueError, IndexError
+            A node has a part, axis or child that there is not, or the boxes are none of the tree.
+        """
+        sizes = [axis.size for axis in axes]
+        BoxRoutes.of(sizes, nodes)
+        n_boxes = sum(node is None for node in nodes)
+        boxes = None if narrowed is None else NarrowedBoxes.of(narrowed, sizes, n_boxes)
+        return cls(axes=axes, nodes=nodes, merged=merged, narrowed=boxes)
 
     @property
     def as_divided(self) -> LocalRecoding:
@@ -231,86 +276,12 @@ def recoding_from_dict(raw: Mapping[str, Any]) -> Recoding:
         The block is not a recoding.
     """
     try:
-        if raw["kind"] == "global":
-            columns = tuple(_column_from_dict(column) for column in raw["columns"])
-            means = [column.name for column in columns if isinstance(column, MeanAxis)]
-            centroids = (
-                Centroids.from_dict(raw["centroids"], [column.name for column in columns], means) if means else None
-            )
-            return GlobalRecoding(columns=columns, merged=_merged(raw), centroids=centroids)
-        if raw["kind"] == "local":
-            axes = tuple(_axis_from_dict(axis) for axis in raw["axes"])
-            nodes = tuple(
-                None
-                if node is None
-                else RecodingSplit(
-                    axis=node["axis"], left=tuple(node["left"]), children=(node["children"][0], node["children"][1])
-                )
-                for node in raw["nodes"]
-            )
-            BoxRoutes.of([axis.size for axis in axes], nodes)  # no part, axis or child that there is not
-            return LocalRecoding(axes=axes, nodes=nodes, merged=_merged(raw), narrowed=_narrowed(raw, axes, nodes))
-    except (KeyError, TypeError, IndexError, ValueError, OverflowError):
-        pass
-    raise ReleaseFormatError("the recoding in params.json is damaged", "anonkit validate tells which file was changed")
-
-
-def _merged(raw: Mapping[str, Any]) -> bool:
-    if raw.get("merged", False) not in (True, False):
-        raise ValueError("merged")
-    return bool(raw.get("merged", False))
-
-
-def _narrowed(
-    raw: Mapping[str, Any], axes: Sequence[IntervalAxis | CategoryAxis], nodes: Sequence[RecodingSplit | None]
-) -> NarrowedBoxes | None:
-    if "narrowed" not in raw:
-        return None
-    n_boxes = sum(node is None for node in nodes)
-    return NarrowedBoxes.from_dict(raw["narrowed"], [axis.size for axis in axes], n_boxes)
-
-
-def _axis_from_dict(raw: Mapping[str, Any]) -> IntervalAxis | CategoryAxis:
-    if raw["kind"] == "intervals":
-        return IntervalAxis(
-            name=raw["name"],
-            cuts=tuple(point_from_text(cut) for cut in raw["cuts"]),
-            has_missing=raw["missing"],
-            named=_named_from_dict(raw),
-        )
-    if raw["kind"] == "categories":
-        axis = CategoryAxis(
-            name=raw["name"],
-            values=tuple(raw["values"]),
-            has_other=raw["other"],
-            has_missing=raw["missing"],
-            named=_named_from_dict(raw),
-        )
-        for key, label in (("other_label", axis.other_label), ("missing_label", axis.missing_label)):
-            if raw.get(key, label) != label:
-                raise ValueError(key)
-        return axis
-    raise ValueError(raw["kind"])
-
-
-def _named_from_dict(raw: Mapping[str, Any]) -> Named | None:
-    if "groups" not in raw:
-        return None
-    return tuple((str(group["label"]), tuple(int(part) for part in group["parts"])) for group in raw["groups"])
-
-
-def _column_from_dict(raw: Mapping[str, Any]) -> KeptAxis | Grouping:
-    if raw["kind"] == "kept":
-        return KeptAxis(name=raw["name"])
-    if raw["kind"] == "means":
-        if not 0 < raw["unit"] < math.inf:
-            raise ValueError("unit")
-        return MeanAxis(name=raw["name"], unit=float(raw["unit"]))
-    axis = _axis_from_dict(raw)
-    coarser = tuple(tuple(level) for level in raw["coarser"]) if "coarser" in raw else None
-    if any(len(labels) != axis.size for labels in (raw["labels"], *(coarser or ()))):
-        raise ValueError("labels")
-    return Grouping(axis=axis, labels=tuple(raw["labels"]), coarser=coarser)
+        recoding: Recoding = read(Recoding, raw)  # type: ignore[arg-type]
+    except ReleaseFormatError:
+        raise ReleaseFormatError(
+            "the recoding in params.json is damaged", "anonkit validate tells which file was changed"
+        ) from None
+    return recoding
 
 
 Labels = tuple[str | None, ...]

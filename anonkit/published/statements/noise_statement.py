@@ -5,22 +5,19 @@ Queries of a noise statement: functions of the codes of rows in declared public 
 
 Each says in its docstring what one row adds to its answer. A query has no sensitivity of its own: whoever accounts for
 it derives that from these words (`anonkit.mechanisms.statement_loss`, `anonkit.checks.stated`).
-
-Statements and values as JSON and back, by the declaration of their fields: no key is written out by hand.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from types import UnionType
-from typing import Any, ClassVar, TypeAlias, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Self, TypeAlias
 
+from anonkit.documents import ParamsPart
 from anonkit.domains.number_bins import Categories, Grid
-from anonkit.errors import ParameterError, ReleaseFormatError, refusing_damage
+from anonkit.errors import ParameterError, ReleaseFormatError
 from anonkit.published.exact_losses import RATE_BITS
 
 HINT = "docs/how-to/add-a-noise-method.md lists the queries and laws of noise that are checked"
@@ -29,7 +26,7 @@ LAPLACE, PERMUTE_AND_FLIP, EXPONENTIAL = "discrete-laplace", "permute-and-flip",
 
 
 @dataclass(frozen=True, kw_only=True)
-class Count:
+class Count(ParamsPart, keys=("kind", "by")):
     """Contingency table: how many rows have each combination of values, the last column varying fastest.
 
     A row adds 1 to one cell. Without columns the only cell counts all rows.
@@ -46,7 +43,7 @@ class Count:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sum:
+class Sum(ParamsPart, keys=("kind", "of", "by")):
     """Sum of the places of a number, for each combination of values of other columns.
 
     The column has C equal cells over its bounds. A row in cell c, counted from 0, adds 2 c - (C - 1) half cells: its
@@ -65,7 +62,7 @@ class Sum:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankScore:
+class RankScore(ParamsPart, keys=("kind", "of", "numerator", "denominator")):
     """Scores of the edges of a number's cells as its quantile of a share numerator / denominator.
 
     Edge e, from 0 to C, scores -|denominator * below - numerator * n|. Here n is the number of rows whose number is
@@ -88,7 +85,7 @@ class RankScore:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModeScore:
+class ModeScore(ParamsPart, keys=("kind", "of")):
     """Scores of the values of a column as its most frequent one: how many rows have each, missing as the last value.
 
     A coming row adds 1 to one score.
@@ -122,11 +119,28 @@ _LARGEST_RATE = 64 << RATE_BITS
 
 
 @dataclass(frozen=True, kw_only=True)
-class StatedColumn:
+class TypedDomain(ParamsPart, keys=("type=domain.type", "**domain")):
+    """A public domain with its type among its keys."""
+
+    domain: Categories | Grid
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatedColumn(ParamsPart, keys=("name", "domain=typed"), made_by="of_typed"):
     """A column that queries read, and its public domain."""
 
     name: str
     domain: Categories | Grid
+
+    @classmethod
+    def of_typed(cls, *, name: str, domain: TypedDomain) -> Self:
+        """Return the column with the domain that the params state."""
+        return cls(name=name, domain=domain.domain)
+
+    @property
+    def typed(self) -> TypedDomain:
+        """The domain as the params have it."""
+        return TypedDomain(domain=self.domain)
 
     @property
     def is_number(self) -> bool:
@@ -135,7 +149,7 @@ class StatedColumn:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Restriction:
+class Restriction(ParamsPart):
     """The rows that have one value of a column; draws on different values of it read different rows."""
 
     column: str
@@ -144,7 +158,7 @@ class Restriction:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Draw:
+class Draw(ParamsPart):
     """One draw of noise on the answer to one query.
 
     Composition follows from the restrictions. A row pays for each draw whose rows it is among: draws that can read the
@@ -175,7 +189,7 @@ class Draw:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CellRows:
+class CellRows(ParamsPart, keys=("kind", "of")):
     """The released table has as many rows of each cell of a contingency table as its noisy count, at least 0."""
 
     kind: ClassVar[str] = "cell-rows"
@@ -185,7 +199,7 @@ class CellRows:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ValueLines:
+class ValueLines(ParamsPart, keys=("kind",)):
     """The released table lists the published values, a line each; it has no rows of people."""
 
     kind: ClassVar[str] = "value-lines"
@@ -195,7 +209,7 @@ Shown: TypeAlias = CellRows | ValueLines
 
 
 @dataclass(frozen=True, kw_only=True)
-class Statement:
+class Statement(ParamsPart):
     """Everything that a release draws from its rows, and what it shows.
 
     It is made from public facts alone, before any row is read. Each draw is made once, with noise of its own, and
@@ -267,61 +281,33 @@ def shows_no_rows(params: Mapping[str, Any]) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Value:
+class Value(ParamsPart):
     """The published value of a draw: noisy numbers in the order of the cells, or the index of the chosen candidate."""
 
     draw: str
     numbers: tuple[int, ...]
 
 
-_DAMAGED = "the params hold no statement of noise that anonkit writes"
-
-
-def to_params(statement: Statement, values: tuple[Value, ...]) -> dict[str, Any]:
-    """Return the blocks `format`, `statement` and `values` of params, ready for JSON."""
-    return {"format": FORMAT, "statement": to_json(statement), "values": to_json(values)}
-
-
-def from_params(params: Mapping[str, Any]) -> tuple[Statement, tuple[Value, ...]]:
-    """Read a statement and its values from params.
+@dataclass(frozen=True, kw_only=True)
+class ReleasedStatement(
+    ParamsPart,
+    keys=("format", "statement", "values"),
+    damage="the params hold no statement of noise that anonkit writes",
+):
+    """A statement and the published value of each of its draws.
 
     Raises
     ------
     ReleaseFormatError
-        The params hold none, or one that contradicts itself.
+        The values are not those of the draws.
     """
-    with refusing_damage(_DAMAGED, contradictions=True):
-        statement: Statement = _read(Statement, params["statement"])
-        values: tuple[Value, ...] = _read(tuple[Value, ...], params["values"])
-    sizes = {value.draw: len(value.numbers) for value in values}
-    if len(values) != len(sizes) or sizes != {draw.name: statement.numbers_of(draw) for draw in statement.draws}:
-        raise ReleaseFormatError("the values of the params are not those of its draws")
-    return statement, values
 
+    format: ClassVar[str] = FORMAT
+    statement: Statement
+    values: tuple[Value, ...]
 
-def to_json(value: Any) -> Any:
-    """Return a frozen value as JSON: an object of its fields, with its `kind` where several could be in its place."""
-    if isinstance(value, Categories | Grid):
-        return {"type": "number" if isinstance(value, Grid) else "category", **value.to_params()}
-    if dataclasses.is_dataclass(value):
-        kind: str | None = getattr(type(value), "kind", None)
-        fields = {field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
-        return fields if kind is None else {"kind": kind, **fields}
-    return [to_json(entry) for entry in value] if isinstance(value, tuple) else value
-
-
-def _read(kind: Any, raw: Any) -> Any:
-    """Return the value of a declared type from its JSON."""
-    if kind == Categories | Grid:
-        return (Grid if raw["type"] == "number" else Categories).from_params(raw)
-    if isinstance(kind, UnionType):
-        chosen = next((member for member in get_args(kind) if member.kind == raw["kind"]), None)  # None is no type
-        return _read(chosen, {key: value for key, value in raw.items() if key != "kind"})
-    if get_origin(kind) is tuple:
-        return tuple(_read(get_args(kind)[0], entry) for entry in raw)
-    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
-        types = get_type_hints(kind)
-        return kind(**{field.name: _read(types[field.name], raw[field.name]) for field in dataclasses.fields(kind)})
-    if type(raw) is not kind:
-        raise TypeError
-    return raw
+    def __post_init__(self) -> None:
+        sizes = {value.draw: len(value.numbers) for value in self.values}
+        drawn = {draw.name: self.statement.numbers_of(draw) for draw in self.statement.draws}
+        if len(self.values) != len(sizes) or sizes != drawn:
+            raise ReleaseFormatError("the values of the params are not those of its draws")
