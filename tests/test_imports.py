@@ -58,6 +58,7 @@ HOME_OF_HEAVY: dict[str, set[str]] = {
     "consumers/mixture_classifier.py": {"sklearn"},
     "consumers/naive_bayes.py": {"sklearn"},
     "consumers/release_features.py": {"sklearn"},
+    "consumers/randomized_trees/randomized_tree.py": {"sklearn"},
     "consumers/regressor.py": {"sklearn"},
     "integrations/great_expectations/batch_counts.py": {"great_expectations"},
     "integrations/great_expectations/class_expectations.py": {"great_expectations"},

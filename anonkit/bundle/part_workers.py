@@ -51,7 +51,7 @@ class PartWorkers(Protocol):
     def regrouped(
         self,
         deal: Callable[[Item], Iterable[Message]],
-        steps: Sequence[GroupStep],
+        step: GroupStep,
         items: Sequence[Item],
         groups: int,
     ) -> list[Message]:
@@ -60,20 +60,19 @@ class PartWorkers(Protocol):
         Parameters
         ----------
         deal : callable
-            Makes messages of an item, for groups below `groups`. It is picklable, as the steps are; all of them may be
-            called twice, of which one answer counts.
-        steps : sequence of callable
-            Each is called once for every group that was sent something, with the group and all that it was sent, in no
-            order; what it makes goes to the groups of the next step.
+            Makes messages of an item, for groups below `groups`. It is picklable, as the step is; both may be called
+            twice, of which one answer counts.
+        step : callable
+            Called once for every group that was sent something, with the group and all that it was sent, in no order.
         items : sequence
             As for `each`.
         groups : int
-            Number of groups of every step, 1 or more.
+            Number of groups, 1 or more.
 
         Returns
         -------
         list of (int, bytes)
-            What the last step has made, in no order.
+            What the step has made, in no order.
 
         Raises
         ------

@@ -6,13 +6,13 @@ but no method, engine or mechanism, nor ``anonkit.published``: a fault in one of
 
 ``validation``, ``requirements``, ``promise_checkers``
     The way in: which checks a release gets, and the result.
-``table_scans``, ``spread_files``, ``distributed_diversity``, ``spread_people``
-    Tables opened in DuckDB, by this machine or by workers of a cluster that each read some of the files, and hand each
-    other what they have counted.
+``table_scans``, ``class_relation``
+    Tables opened in DuckDB, by this machine or by workers of a cluster that each read some of the files; and the rows
+    of classes, which workers hand each other.
 ``written_files``, ``signature``, ``described``, ``agreement``, ``sameness``, ``junit``
     Files, hashes and signatures; statements that occur twice must be equal.
-``anonymity``, ``class_promise``, ``class_counts``, ``counted_values``, ``people``, ``diversity``, ``disclosure``,
-``recoded_labels``
+``anonymity``, ``class_promise``, ``class_counts``, ``counted_as``, ``people``, ``diversity``, ``disclosure``,
+``value_confidence``, ``clear_parts``, ``recoded_labels``
     k-anonymous releases, and the disclosure risk of any table.
 ``local_table``, ``local_params``, ``local_matrices``, ``local_promise``, ``local_cells``, ``local_shuffle``,
 ``response_rates``

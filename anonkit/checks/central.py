@@ -26,13 +26,14 @@ from anonkit.checks.central_forest import forest_checks
 from anonkit.checks.central_marginals import marginal_checks
 from anonkit.checks.central_noise import noise_checks
 from anonkit.checks.central_params import (
+    Family,
     PublicColumn,
     PublicFacts,
     are_of_type,
     domain_of,
     facts_of,
+    family_of,
     integers,
-    is_of_aggregates,
     is_of_format,
     says_truth_values,
 )
@@ -41,7 +42,6 @@ from anonkit.checks.central_report import report_checks
 from anonkit.checks.central_rows import row_checks
 from anonkit.checks.central_rule import rebuilt_rule, rule_checks
 from anonkit.checks.central_target import target_checks
-from anonkit.checks.method_traits import Family
 from anonkit.checks.number_cells import EqualCells, fewest, is_as_written, multiples_of
 from anonkit.checks.row_rules import row_rule_checks, rules_of
 from anonkit.errors import ReleaseFormatError, refusing_damage
@@ -91,14 +91,15 @@ def central_report_checks(
     Parameters and errors are those of `central_checks`, with the whole report.
     """
     with refusing_damage(_DAMAGED):
-        facts = aggregated_facts(params) if is_promised and is_of_aggregates(params) else facts_of(params)
+        of_figures = is_promised and family_of(params)[0] is Family.AGGREGATES
+        facts = aggregated_facts(params) if of_figures else facts_of(params)
         yield from report_checks(params, report, facts, is_promised=is_promised)
 
 
 def _all_checks(
     data: Path, params: Mapping[str, Any], guarantee: Mapping[str, Any], is_promised: bool
 ) -> Iterator[Check]:
-    if is_promised and is_of_aggregates(params):
+    if is_promised and family_of(params)[0] is Family.AGGREGATES:
         yield from aggregate_checks(data, params, guarantee)
         return
     facts = facts_of(params)
@@ -129,12 +130,11 @@ def _promise_checks(params: Mapping[str, Any], guarantee: Mapping[str, Any], fac
     yield from account_checks(params, facts, expected)
     if "spikes" in params or facts.parameters.get("spikes") == "private":
         yield from spike_checks(params, facts)
-    if facts.traits.has_trees:
+    if facts.family.has_trees:
         yield from forest_checks(params, facts, expected)
-        rule = rebuilt_rule(facts, params) if facts.traits.is_stacked else None
-        if rule is not None:
-            yield from rule_checks(params, facts, rule)
-    elif facts.traits.family is Family.MARGINALS:
+        if facts.family.is_stacked:
+            yield from rule_checks(params, facts, rebuilt_rule(facts, params))
+    elif facts.family is Family.MARGINALS:
         yield from marginal_checks(params, facts)
     else:
         yield _table_check(params, facts)
@@ -152,7 +152,7 @@ def _table_check(params: Mapping[str, Any], facts: PublicFacts) -> Check:
     stated = [params["class_rate"], *(attribute["rate"] for attribute in params["attributes"])]
     wrong = (
         int(rates != stated)
-        + int(not is_of_format(params, facts, gaussian=facts.is_gaussian(params)))
+        + int(not is_of_format(params, facts.family, gaussian=facts.is_gaussian(params)))
         + int(len(integers(params["class_counts"])) != facts.n_classes)
     )
     for column, attribute in zip(facts.attributes, params["attributes"], strict=True):
@@ -189,7 +189,7 @@ def _same_domain(listed: Mapping[str, Any], column: PublicColumn, facts: PublicF
         return known and released == counted and domain.has_missing == own.has_missing
     if generalized:
         return domain.categories is not None
-    steps = facts.traits.places if own.bounds is not None else 1
+    steps = facts.family.places if own.bounds is not None else 1
     bins = facts.parameters.get("bins", 0)
     right = own.bounds is None or not bins or fewest(bins, own.multiples) == own.cells
     same = (domain.categories, domain.truth_values, domain.bounds, domain.multiples, domain.has_missing) == (

@@ -124,7 +124,7 @@ def claim_checks(params: Mapping[str, Any], guarantee: Mapping[str, Any], facts:
     if delta:
         asked = facts.number("delta")
         yield Check(name="claimed_delta", passed=0 < asked <= delta, observed=asked, required=delta)
-        account = approximate_loss(params, Fraction(asked), may_be_pure=facts.traits.chooses_law)
+        account = approximate_loss(params, Fraction(asked), may_be_pure=facts.family.chooses_law)
     else:
         account = published_account(params)
     (rows,) = integers([claimed["rows_per_unit"]])

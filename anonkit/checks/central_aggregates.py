@@ -22,7 +22,7 @@ from anonkit.bundle.data_files import read_rows, read_schema
 from anonkit.checks.aggregate_intervals import Line, NumberSteps, StatedMeasurement, broken_lines
 from anonkit.checks.central_account import account_checks, claim_checks
 from anonkit.checks.central_noise import Totals, alike, neighbours, shown_checks
-from anonkit.checks.central_params import ALL_ROWS, PublicColumn, PublicFacts, domain_of, integers
+from anonkit.checks.central_params import ALL_ROWS, Family, PublicColumn, PublicFacts, domain_of, integers
 from anonkit.checks.central_plans import LAPLACE, ExpectedAccount, ExpectedLine, row_epsilon
 from anonkit.checks.noise_laws import EstimatedCount, Noise, Shown
 from anonkit.checks.number_cells import fewest, multiples_of
@@ -30,7 +30,6 @@ from anonkit.checks.sameness import same
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
-_FORMAT = "anonkit-aggregates-1"
 _PARAMETERS = {"epsilon", "adjacency", "rows_per_unit", "aggregate", "bins", "points", "confidence"}
 _KEYS = {
     *("format", "anonkit_version", "method", "preset", "method_parameters", "randomness", "assumptions", "treatment"),
@@ -64,7 +63,7 @@ def aggregate_checks(data: Path, params: Mapping[str, Any], guarantee: Mapping[s
     """
     facts = aggregated_facts(params)
     tables = [_table_of(table, facts) for table in params["tables"]]
-    yield from _wrong("keys", len(set(params) - _KEYS) + (params["format"] != _FORMAT))
+    yield from _wrong("keys", len(set(params) - _KEYS))
     yield from claim_checks(params, guarantee, facts)
     sound = True
     requested = _wrong("requested_tables", _not_requested(tables, facts))
@@ -113,7 +112,7 @@ def aggregated_facts(params: Mapping[str, Any]) -> PublicFacts:
         for group in params["groups"]
     )
     facts = PublicFacts(
-        method=str(params["method"]),
+        family=Family.AGGREGATES,
         parameters=given,
         target=ALL_ROWS,
         has_target=False,

@@ -20,6 +20,7 @@ from anonkit.checks.central_params import (
     ONE_VS_REST,
     TAXONOMY,
     BoolArray,
+    Family,
     PublicColumn,
     PublicFacts,
     integers,
@@ -70,9 +71,9 @@ def forest_checks(params: Mapping[str, Any], facts: PublicFacts, expected: Expec
         for attribute, raw in zip(facts.attributes, params["attributes"], strict=True):
             _check_division(attribute, raw.get("tree"), facts)
         nodes = sum(_check_tree(tree, facts, expected, params["accounting"]) for tree in trees)
-        if {"histograms", "scores"} & params.keys() != ({"histograms", "scores"} if facts.traits.is_stacked else set()):
+        if {"histograms", "scores"} & params.keys() != ({"histograms", "scores"} if facts.family.is_stacked else set()):
             raise _WrongTreeError("histograms or scores are missing, or are there for nothing")
-        if facts.traits.is_stacked:
+        if facts.family.is_stacked:
             _check_evidence(params, facts)
     except _WrongTreeError as error:
         yield Check(name="trees", passed=False, observed=str(error), required="as planned")
@@ -86,14 +87,15 @@ def _check_division(attribute: PublicColumn, tree: Sequence[Sequence[Any]] | Non
     if (tree is not None) != (attribute.split == TAXONOMY):
         raise _WrongTreeError("an attribute is divided by groups that are not published, or has groups without use")
     if tree is None:
-        cut, apart = facts.traits.cuts_numbers, facts.parameters.get("branches") == "two"
+        stacked, apart = facts.family.is_stacked, facts.parameters.get("branches") == "two"
+        cut = stacked or facts.asked.paper.cuts_numbers
         expected = CUT if values is None and cut else MULTIWAY
-        expected = ONE_VS_REST if values is not None and (apart or facts.traits.is_stacked) else expected
+        expected = ONE_VS_REST if values is not None and (apart or stacked) else expected
         if attribute.split != expected:
             raise _WrongTreeError("an attribute is divided in another way than its method does")
         return
     above: dict[tuple[int, Any], Sequence[Any]] = {}
-    right = facts.traits.by_groups and values == tuple(path[0] for path in tree)
+    right = facts.family is Family.GROUPS and values == tuple(path[0] for path in tree)
     for path in tree:
         right = right and all(isinstance(group, str) for group in path)
         right = right and all(above.setdefault((at, path[at]), path[at:]) == path[at:] for at in range(len(path)))
@@ -217,7 +219,7 @@ def _thresholds(facts: PublicFacts, accounting: Sequence[Mapping[str, Any]]) -> 
     if facts.parameters.get("stop") != "noisy":
         return {}
     most = max((attribute.domain.size for attribute in facts.attributes), default=1)
-    widest = 1 if facts.traits.counts_one else most * facts.n_classes
+    widest = 1 if facts.asked.paper.compares_one else most * facts.n_classes
     return {
         line["level"]: math.sqrt(2) * widest / (line["rate"] / 2**52) * (1 - 1e-9)
         for line in accounting
@@ -239,7 +241,7 @@ def _check_evidence(params: Mapping[str, Any], facts: PublicFacts) -> None:
         if len(tables) != len(regions) or any(len(histogram) != len(sizes) for histogram in tables):
             raise _WrongTreeError(f"the {name} have not a table for each attribute and region")
     # an attribute that was not measured has no histogram, which the rule of the release must state
-    asked = [bool(table) or not params.keys() & {"rule"} for table in next(iter(params["histograms"]), ())]
+    asked = [bool(table) for table in next(iter(params["histograms"]), ())]
     for histogram, evidence in zip(params["histograms"], scores["attributes"], strict=True):
         for counted, added, size, told in zip(histogram, evidence, sizes, asked, strict=True):
             _check_table(counted, size if told else 0, classes)
@@ -249,15 +251,14 @@ def _check_evidence(params: Mapping[str, Any], facts: PublicFacts) -> None:
     places = region_of_nodes(trees[0], regions)
     if any(places[at] < 0 for at, node in enumerate(trees[0]) if "children" not in node):
         raise _WrongTreeError("a leaf lies in no region of the scores")
-    if "weights" in params:
-        features = len(sizes) + 1 + (1 if classes == 2 else classes)
-        gradient, curvature = (integers(params["weights"][name]) for name in ("gradient", "curvature"))
-        if len(gradient) != features or len(curvature) != features * (features + 1) // 2:
-            raise _WrongTreeError("the sums of the weights are not those of the attributes and classes")
-    if "calibration" in params and len(integers(params["calibration"]["gradient"])) != (
-        2 if classes == 2 else 1 + classes
-    ):
-        raise _WrongTreeError("the sums of the calibration are not those of the classes")
+    features = len(sizes) + 1 + (1 if classes == 2 else classes)
+    sums = {
+        "weights": {"gradient": features, "curvature": features * (features + 1) // 2},
+        "calibration": {"gradient": features - len(sizes)},
+    }
+    for name, shape in sums.items():
+        if any(len(integers(params[name][part])) != length for part, length in shape.items() if name in params):
+            raise _WrongTreeError(f"the sums of the {name} are not those of the attributes and classes")
 
 
 def _check_table(table: Sequence[Sequence[Any]], rows: int, classes: int) -> None:

@@ -55,7 +55,7 @@ def marginal_checks(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[C
         Read from the params.
     """
     expected = plan.expected_measurements(facts, params)
-    if not is_of_format(params, facts, gaussian=expected.is_gaussian):
+    if not is_of_format(params, facts.family, gaussian=expected.is_gaussian):
         raise ReleaseFormatError("the params of the tables are of another format")
     same = params["anchored"] is expected.anchored
     yield Check(name="anchor", passed=same, observed=str(params["anchored"]), required=str(expected.anchored))

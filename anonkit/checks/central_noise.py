@@ -18,8 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from anonkit.checks.central_params import GAUSSIAN, PublicFacts, has_gaussian_tables
-from anonkit.checks.method_traits import Family
+from anonkit.checks.central_params import GAUSSIAN, Family, PublicFacts, has_gaussian_tables
 from anonkit.checks.noise_laws import (
     FLOOR,
     EstimatedCount,
@@ -59,7 +58,7 @@ def noise_checks(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Chec
     """
     totals: Sequence[Totals]
     shown: list[Shown]
-    match facts.traits.family:
+    match facts.family:
         case Family.MARGINALS:
             totals, shown = _of_marginals(params), list(_of_columns_and_pairs(params))
         case Family.TABLES:

@@ -56,7 +56,7 @@ def told_reading(params: Mapping[str, Any]) -> dict[str, Any]:
     ReleaseFormatError
         There is none.
     """
-    told = params["rule"]["dependence"]
+    told = params["rule"].get("dependence")
     rate = _rate_of(READING, params, told)
     return {"purpose": READING, "rate": rate, "steps": integers([told["steps"]])[0]}
 
@@ -69,7 +69,7 @@ def told_choice(params: Mapping[str, Any], facts: PublicFacts, pairs: Sequence[t
     ReleaseFormatError
         There is none, or it is of a pair that was none to choose.
     """
-    told = params["rule"]["interaction"]
+    told = params["rule"].get("interaction")
     rate = _rate_of(CHOICE, params, told)
     names = told.get("pair")
     if names != [] and names not in [[facts.attributes[at].name for at in pair] for pair in pairs]:

@@ -12,13 +12,15 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.checks.method_traits import TRAITS, Family, Traits
+from anonkit.budget_rules.tree_rule import OVER_LEVELS, PAPER_TREES, AskedTree, PaperTree, asked_tree
 from anonkit.checks.number_cells import EqualCells, Multiples, fewest, multiples_of
 from anonkit.errors import ReleaseFormatError
 
@@ -46,15 +48,76 @@ def are_of_type(cells: pa.Array, *, truth_values: bool) -> bool:
 
 
 GAUSSIAN, THRESHOLDED, EXPONENTIAL = "discrete-gaussian", "thresholded-laplace", "exponential"
+PLACES_IN_A_CELL = 16
+"""Places in a cell at which rows drawn from noisy counts show a number; a multiple of a step has one."""
+
+
+class Family(Enum):
+    """The kind of model that is published."""
+
+    TABLES = "tables of counts by class"
+    MARGINALS = "tables of columns and pairs, and a mixture"
+    STACKED = "trees with histograms and scores"
+    GROUPS = "cells by top-down specialization"
+    PAPER_TREES = "trees of one paper"
+    AGGREGATES = "tables of figures, and no rows"
+
+    @property
+    def is_stacked(self) -> bool:
+        """True for trees with histograms, scores and a budget rule: words are divided one against the rest."""
+        return self is Family.STACKED
+
+    @property
+    def has_trees(self) -> bool:
+        """True where trees are published."""
+        return self in (Family.STACKED, Family.GROUPS, Family.PAPER_TREES)
+
+    @property
+    def is_of_paper(self) -> bool:
+        """True for trees whose choices are those of a paper."""
+        return self in (Family.GROUPS, Family.PAPER_TREES)
+
+    @property
+    def places(self) -> int:
+        """Places in a cell of a number at which rows show it, all equally likely; multiples have one each.
+
+        1 where rows show the number by which a cell is known.
+        """
+        return PLACES_IN_A_CELL if self in (Family.TABLES, Family.MARGINALS, Family.STACKED) else 1
+
+    @property
+    def chooses_law(self) -> bool:
+        """True where noise that needs no delta may be drawn although one was given."""
+        return self in (Family.STACKED, Family.MARGINALS)
+
+    @property
+    def needs_target(self) -> bool:
+        """False where a table in which nothing is predicted can be released."""
+        return self not in (Family.MARGINALS, Family.AGGREGATES)
+
+
 _FORMATS = {
     Family.TABLES: ("anonkit-noisy-tables-1", "anonkit-noisy-tables-2"),
     Family.STACKED: ("anonkit-forest-1", "anonkit-forest-2"),
     Family.MARGINALS: ("anonkit-marginals-1", "anonkit-marginals-2"),
+    Family.AGGREGATES: ("anonkit-aggregates-1",) * 2,
 }
-"""Formats of noisy tables by the law of their noise: Laplace, Gaussian."""
+"""Formats of models by the law of their noise: Laplace, Gaussian."""
 MULTIWAY, CUT, ONE_VS_REST, TAXONOMY = "multiway", "cut", "one-vs-rest", "taxonomy"
 MOST_BRANCHES = 2048
 """Children of a multiway split: an attribute with more codes is never split so."""
+
+_CHOICES = {
+    "rows": ("disjoint", "shared", "bootstrap", "published-bootstrap"),
+    "score": ("gini", "max-class", "entropy", "information-gain"),
+    "rate": ("full", "published"),
+    "tables": ("share", "published"),
+    "leaf": ("counts", "label"),
+    "stop": ("depth", "noisy", "pure"),
+    "order": ("ascending", "descending"),
+    "allocation": tuple(OVER_LEVELS),
+}
+"""Words of the parameters of trees."""
 
 BoolArray = NDArray[np.bool_]
 
@@ -148,7 +211,9 @@ ALL_ROWS = PublicColumn(name="", domain=PublicDomain(categories=("all rows",), b
 class PublicFacts:
     """The public side of a release."""
 
-    method: str
+    family: Family
+    paper: PaperTree | None = None
+    """The choices of the paper whose trees they are."""
     parameters: Mapping[str, Any]
     target: PublicColumn
     """Of a release without a target: a column of one class that no row has, see `has_target`."""
@@ -157,10 +222,19 @@ class PublicFacts:
     added_multiples: tuple[str, ...] = ()
     """Names of the columns that are added up and hold multiples of a step."""
 
-    @property
-    def traits(self) -> Traits:
-        """The choices of the method."""
-        return TRAITS[self.method]
+    @cached_property
+    def asked(self) -> AskedTree:
+        """The trees that the method asks for with its parameters; of trees of papers alone."""
+        for name, most in {"depth": 20, "trees": 1000, "steps": 100}.items():
+            if name in self.parameters:
+                self.whole(name, 1, most)
+        for name, choices in _CHOICES.items():
+            if name in self.parameters:
+                self.word(name, *choices)
+        numbers = sum(attribute.split == CUT and attribute.n_splits > 0 for attribute in self.attributes)
+        if self.paper is None:
+            raise ReleaseFormatError("the params are of no trees of a paper")
+        return asked_tree(self.paper, self.parameters, numbers)
 
     @property
     def columns(self) -> tuple[PublicColumn, ...]:
@@ -221,16 +295,12 @@ def facts_of(params: Mapping[str, Any]) -> PublicFacts:
             "validate it with the version of anonkit that wrote it, or release it anew",
         )
     target = params["target"]
-    method = str(params["method"])
-    if method not in TRAITS:
-        raise ReleaseFormatError(
-            "the params state no noise whose account can be worked out",
-            "a method of central differential privacy hands on a statement: docs/how-to/add-a-noise-method.md",
-        )
-    if target is None and TRAITS[method].needs_target:
+    family, paper = family_of(params)
+    if target is None and family.needs_target:
         raise ReleaseFormatError("the params name no target, and the method needs one")
     return PublicFacts(
-        method=method,
+        family=family,
+        paper=paper,
         parameters=dict(params["parameters"]),
         target=ALL_ROWS if target is None else PublicColumn(name=str(target["name"]), domain=_classes(target)),
         has_target=target is not None,
@@ -305,24 +375,40 @@ def domain_of(raw: Mapping[str, Any], kind: str) -> PublicDomain:
     )
 
 
-def is_of_aggregates(params: Mapping[str, Any]) -> bool:
-    """Return True if params are those of tables of figures, which have no target and no rows."""
-    known = TRAITS.get(str(params.get("method")))
-    return known is not None and known.family is Family.AGGREGATES
+def family_of(params: Mapping[str, Any]) -> tuple[Family, PaperTree | None]:
+    """Return the kind of model of params, by their format, and the paper whose trees they are.
+
+    Raises
+    ------
+    ReleaseFormatError
+        The format is that of no model with noise.
+    """
+    method, own = _named(params)
+    paper = PAPER_TREES.get(method)
+    for family, formats in _FORMATS.items():
+        if own in formats and paper is None:
+            return family, None
+        if own in formats and family.is_stacked:
+            return Family.GROUPS if paper.in_steps else Family.PAPER_TREES, paper
+    raise ReleaseFormatError(
+        "the params are of no model with noise whose account can be worked out",
+        "a method of central differential privacy hands on a statement: docs/how-to/add-a-noise-method.md",
+    )
 
 
 def has_gaussian_tables(params: Mapping[str, Any]) -> bool:
     """Return True if the noise of the published tables is Gaussian, by their format; it fits their lines if checked."""
-    return _format(params) in [gaussian for _, gaussian in _FORMATS.values()]
+    return is_of_format(params, *_FORMATS, gaussian=True)
 
 
-def is_of_format(params: Mapping[str, Any], facts: PublicFacts, *, gaussian: bool) -> bool:
-    """Return True if params have the format of their method under a law of noise."""
-    return bool(_format(params) == _FORMATS[facts.traits.family][gaussian])
+def is_of_format(params: Mapping[str, Any], *families: Family, gaussian: bool) -> bool:
+    """Return True if params have the format of a kind of model under a law of noise."""
+    return _named(params)[1] in [_FORMATS[family][gaussian] for family in families]
 
 
-def _format(params: Mapping[str, Any]) -> Any:
-    return params.get("format")
+def _named(params: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the method and the format that params name."""
+    return str(params.get("method")), str(params.get("format"))
 
 
 def integers(values: Sequence[Any]) -> list[int]:

@@ -12,19 +12,19 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from anonkit.budget_rules.forest_rule import ALLOCATIONS, table_weights
+from anonkit.budget_rules.forest_rule import table_weights
+from anonkit.budget_rules.tree_rule import COUNTS, JOINT, TOTALS, AskedTree
 from anonkit.checks.account_lines import SPIKES, finding_epsilon, finding_lines, rho_within, spike_costs
 from anonkit.checks.central_params import (
     CUT,
-    EXPONENTIAL,
     GAUSSIAN,
     THRESHOLDED,
+    Family,
     PublicFacts,
     changed_rows,
     changed_squared,
 )
 from anonkit.checks.central_rule import rebuilt_rule, trees_of
-from anonkit.checks.method_traits import Family, Traits
 from anonkit.errors import ReleaseFormatError
 
 LAPLACE, FLIP = "discrete-laplace", "permute-and-flip"
@@ -85,7 +85,7 @@ def expected_account(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedA
     }
     if facts.parameters.get("stop") == "pure":
         raise ReleaseFormatError("with these parameters the method looks at rows without noise: nothing is promised")
-    return accounts[facts.traits.family](facts, params)
+    return accounts[facts.family](facts, params)
 
 
 def row_epsilon(facts: PublicFacts) -> float:
@@ -155,18 +155,16 @@ def _marginals(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount
 
 def _specialized(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
     """Return half for choices, half for counts; DiffGen also draws a cut for each number, and one after each step."""
-    steps = facts.whole("steps", 1, 100)
-    joint = facts.traits.choice == "joint"
-    numbers = sum(attribute.is_cut and attribute.n_splits > 0 for attribute in facts.attributes)
-    choices = steps if joint else numbers + 2 * steps
+    asked = facts.asked
+    joint = asked.paper.split == JOINT
+    choices = asked.steps if joint else _numbers(facts) + 2 * asked.steps
     half = row_epsilon(facts) / 2
-    score = facts.word("score", "max-class", "information-gain")
     choice = ExpectedLine(
         purpose="specialization" if joint else "cuts and specializations",
-        mechanism=EXPONENTIAL,
-        sensitivity=_width(score, facts.n_classes, 1),
+        mechanism=asked.paper.law,
+        sensitivity=_width(asked.score, facts.n_classes, 1),
         times=range(choices, choices + 1),
-        cost=half / _slack(facts, score),
+        cost=half / asked.slack,
     )
     count = ExpectedLine(purpose="class counts of a cell", mechanism=LAPLACE, cost=half)
     return ExpectedAccount(lines=(choice, count), rows_per_tree=("disjoint", 1), levels=1 << 10)
@@ -182,40 +180,29 @@ def _stacked(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
     counted += [_line("values of the target", cost=whole / 10)] if facts.target.domain.fine else []
     trees = trees_of(facts)
     rule = rebuilt_rule(facts, params)
-    if rule is not None and rule.reading is not None:
+    if rule.reading is not None:
         counted.append(_line("dependence within classes", sensitivity=rule.width, cost=rule.of_reading))
-    if rule is not None and rule.choice is not None:
+    if rule.choice is not None:
         counted.append(ExpectedLine(purpose="interacting pair", mechanism=FLIP, sensitivity=2, cost=rule.of_choice))
-    depth = facts.whole("depth", 0, 12)
-    deepest = max((int(line["level"] or 0) for line in params["accounting"]), default=0)
-    # releases of earlier versions do not say what the rule read: what their trees have is taken as planned
-    levels = min(deepest, 12) + 1 if rule is None else rule.rule.depth + 1
-    levels = (depth or levels if rule is None else levels) if any(one.n_splits for one in facts.attributes) else 1
+    levels = rule.rule.depth + 1 if any(one.n_splits for one in facts.attributes) else 1
     split = ExpectedLine(purpose="split at level {}", mechanism=FLIP, sensitivity=_width("gini", facts.n_classes, 1))
     lines: list[ExpectedLine] = []
     for level in range(levels):
-        if (0 if rule is None else rule.n_public_levels) <= level < levels - 1:
-            cost = None if rule is None else rule.of_split
-            lines.append(replace(split, purpose=split.purpose.format(level), level=level, cost=cost))
-        cost = None if rule is None else rule.of_leaf(level)
-        left_over = 0 if rule is None else (split.sensitivity or 0) * max(level - rule.n_public_levels, 0)
+        if rule.n_public_levels <= level < levels - 1:
+            lines.append(replace(split, purpose=split.purpose.format(level), level=level, cost=rule.of_split))
+        left_over = (split.sensitivity or 0) * max(level - rule.n_public_levels, 0)
         purpose = f"class counts of a leaf at level {level}"
-        lines.append(_line(purpose, level=level, ends_path=True, cost=cost, left_over=left_over))
-    tables = max(1, len(facts.attributes) if rule is None else rule.rule.asked)
-    cost = None if rule is None else rule.cost(rule.rule.histograms)
-    histograms = replace(_line("histograms by class", cost=cost), times=range(tables, tables + 1))
+        lines.append(_line(purpose, level=level, ends_path=True, cost=rule.of_leaf(level), left_over=left_over))
+    tables = max(1, rule.rule.asked)
+    histograms = _line("histograms by class", cost=rule.cost(rule.rule.histograms), times=range(tables, tables + 1))
     in_rho = 0.0
-    if rule is not None and rule.rho:
+    if rule.rho:
         in_rho, histograms = rule.cost(rule.rule.histograms), replace(histograms, mechanism=GAUSSIAN, cost=rule.rho)
     learned = [
-        _line(
-            f"{what} of the weights",
-            sensitivity=None,
-            cost=None if rule is None else rule.cost(rule.rule.weights) * part,
-        )
+        _line(f"{what} of the weights", sensitivity=None, cost=rule.cost(rule.rule.weights) * part)
         for what, part in (("gradient", 0.6), ("curvature", 0.4))
     ]
-    cost = None if rule is None else rule.cost(rule.rule.slope)
+    cost = rule.cost(rule.rule.slope)
     slope = _line("gradient of the calibration", sensitivity=_CALIBRATION_BOUND, cost=cost)
     sums = {"weights": learned, "calibration": [slope]}
     learned = [line for name, lines in sums.items() if name in params for line in lines]
@@ -235,43 +222,31 @@ def _line(purpose: str, **more: Any) -> ExpectedLine:
 
 
 def _grown(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
-    paper = facts.traits
-    depth = facts.whole("depth", 1, 20)
-    levels = depth + paper.leaves_below
-    kind, trees = _rows_of(facts)
-    path, repeated, copies = _path_of_one_tree(row_epsilon(facts), kind, trees)
-    weights = list(_weights(facts, paper, levels))
-    counted = list(_counted(facts, paper, levels))
-    shares = [path * weight / sum(weights) for weight in weights]
-    choice = _choice(facts, paper)
-    choices = levels if choice is not None else 1
+    asked = facts.asked
+    path, repeated, copies = _path_of_one_tree(row_epsilon(facts), asked.rows, asked.trees)
+    shares = [path * float(weight / sum(asked.weights)) for weight in asked.weights]
+    counted = [float(share) for share in asked.counted] or [0.0] * len(shares)
+    choice = _choice(facts, asked)
+    levels = len(shares) if choice is not None else 1
     lines: list[ExpectedLine] = []
     spent = 0.0
-    for level in range(choices):
+    for level in range(levels):
         rows, left = shares[level] * counted[level], shares[level] * (1 - counted[level])
-        if choice is not None and level < choices - 1:
-            slack, line = choice
-            tables = _tables_undivided(facts, level)
-            line = line if tables is None else replace(line, times=range(tables, tables + 1))
-            cost = left / slack if tables is None else left * tables
+        if choice is not None and level < levels - 1:
+            tables = _tables_undivided(facts, asked, level)
+            line = choice if tables is None else replace(choice, times=range(tables, tables + 1))
+            cost = left / asked.slack if tables is None else left * tables
             lines += [_line(f"rows of a node at level {level}", level=level, cost=rows)] if rows else []
             lines.append(replace(line, purpose=line.purpose.format(level), level=level, cost=cost))
         lines += [_line(f"rows of a leaf at level {level}", level=level, ends_path=True, cost=rows)] if rows else []
-        in_leaf = path - spent if paper.leaf_takes_rest else left
-        lines.append(_leaf(facts, level, in_leaf))
+        lines.append(_leaf(asked, level, path - spent if asked.paper.leaf_takes_rest else left))
         spent += left
     return ExpectedAccount(
         lines=tuple(_repeated(line, repeated) for line in lines),
-        rows_per_tree=(kind, trees),
+        rows_per_tree=(asked.rows, asked.trees),
         copies=copies,
-        levels=choices,
+        levels=levels,
     )
-
-
-def _rows_of(facts: PublicFacts) -> tuple[str, int]:
-    """Return how rows are given to trees, and how many there are."""
-    kind = facts.traits.rows or facts.word("rows", "disjoint", "shared", "bootstrap", "published-bootstrap")
-    return kind, facts.whole("trees", 1, 1000) if facts.traits.several_trees else 1
 
 
 def _path_of_one_tree(
@@ -289,80 +264,46 @@ def _path_of_one_tree(
     return path, 1, (trees, tuple(words), _WORD_BITS)
 
 
-def _weights(facts: PublicFacts, paper: Traits, levels: int) -> Iterator[float]:
-    """Yield how a path's budget is divided over the levels, root first."""
-    # releases of earlier versions do not say how the levels of eDPRF share
-    budget = str(facts.parameters.get("allocation", paper.budget))
-    if budget == "draws":
-        yield from (2 + _numbers(facts) if level < levels - 1 else 2 for level in range(levels))
-        return
-    if budget in ("arithmetic", "linear"):
-        budget = f"arithmetic-{'descending' if facts.parameters.get('order') == 'descending' else 'ascending'}"
-    yield from map(float, ALLOCATIONS[budget](levels))
-
-
-def _counted(facts: PublicFacts, paper: Traits, levels: int) -> Iterator[float]:
-    """Yield the share of each level that counts the rows of a node."""
-    for level in range(levels):
-        if paper.counted is None:
-            yield 1 / (2 + _numbers(facts)) if level < levels - 1 else 0.5
-        elif paper.budget in ("arithmetic", "halving"):
-            yield paper.counted if facts.word("stop", "depth", "noisy") == "noisy" else 0.0
-        else:
-            yield paper.counted
-
-
 def _numbers(facts: PublicFacts) -> int:
     return sum(attribute.split == CUT and attribute.n_splits > 0 for attribute in facts.attributes)
 
 
-def _choice(facts: PublicFacts, paper: Traits) -> tuple[int, ExpectedLine] | None:
-    """Return what divides the rate, and the line of a choice of splits; None where nothing can be split."""
+def _choice(facts: PublicFacts, asked: AskedTree) -> ExpectedLine | None:
+    """Return the line of a choice of splits; None where nothing can be split."""
     splittable = sum(attribute.n_splits > 0 for attribute in facts.attributes)
     if not splittable:
         return None
-    candidates = max(1, math.isqrt(splittable)) if paper.square_root else splittable
-    if paper.choice in ("counts", "totals"):
-        times = candidates * (2 if paper.choice == "totals" else 1)
+    candidates = max(1, math.isqrt(splittable)) if asked.paper.square_root else splittable
+    if asked.paper.split in (COUNTS, TOTALS):
+        times = candidates * (2 if asked.paper.split == TOTALS else 1)
         purpose = "class counts by attribute value at level {}"
-        return 1, ExpectedLine(purpose=purpose, mechanism=LAPLACE, times=range(times, times + 1))
-    score = paper.score or str(facts.parameters["score"])
-    width = _width(score, facts.n_classes, facts.whole("max_rows", 1) if score == "entropy" else 1)
-    line = ExpectedLine(purpose="split at level {}", mechanism=paper.mechanism, sensitivity=width)
-    slack = _slack(facts, score)
-    if paper.choice == "joint":
-        return slack, line
+        return ExpectedLine(purpose=purpose, mechanism=LAPLACE, times=range(times, times + 1))
+    width = _width(asked.score, facts.n_classes, facts.whole("max_rows", 1) if asked.score == "entropy" else 1)
+    line = ExpectedLine(purpose="split at level {}", mechanism=asked.paper.law, sensitivity=width)
+    if asked.paper.split == JOINT:
+        return line
     most = min(candidates, _numbers(facts))
     fewest = max(0, min(_numbers(facts), candidates - (splittable - _numbers(facts))))
-    return slack, replace(line, purpose="cuts and attribute at level {}", times=range(fewest + 1, most + 2))
+    return replace(line, purpose="cuts and attribute at level {}", times=range(fewest + 1, most + 2))
 
 
-def _slack(facts: PublicFacts, score: str) -> int:
-    """Return what divides the rate of a choice: as published it is 2, also for scores that a row moves only one way."""
-    return 2 if facts.parameters.get("rate") == "published" and score != "information-gain" else 1
-
-
-def _tables_undivided(facts: PublicFacts, level: int) -> int | None:
+def _tables_undivided(facts: PublicFacts, asked: AskedTree, level: int) -> int | None:
     """Return how many tables each get the whole of a level: one for every attribute not used above it; else None."""
-    if facts.traits.budget not in ("arithmetic", "halving") or "tables" not in facts.parameters:
-        return None  # not C4.5 on counts, or of a version that always divided
-    if facts.word("tables", "share", "published") == "share":
+    if not asked.is_undivided:
         return None
     splittable = [attribute for attribute in facts.attributes if attribute.n_splits > 0]
     used_up = 0 if any(attribute.is_cut for attribute in splittable) else level
     return max(1, len(splittable) - used_up)
 
 
-def _leaf(facts: PublicFacts, level: int, cost: float) -> ExpectedLine:
-    label = "leaf" in facts.parameters and facts.word("leaf", "counts", "label") == "label"
-    if label and facts.parameters.get("rate") == "published":
-        cost /= 2  # chosen with exp(epsilon q / 2), and a row that comes raises one count by 1
+def _leaf(asked: AskedTree, level: int, cost: float) -> ExpectedLine:
     return ExpectedLine(
-        purpose=f"{'label' if label else 'class counts'} of a leaf at level {level}",
-        mechanism=FLIP if label else LAPLACE,
+        purpose=f"{'label' if asked.has_labels else 'class counts'} of a leaf at level {level}",
+        mechanism=FLIP if asked.has_labels else LAPLACE,
         level=level,
         ends_path=True,
-        cost=cost,
+        # a label is chosen with exp(epsilon q / 2) at the published rate, and a row that comes raises one count by 1
+        cost=cost / asked.slack if asked.has_labels else cost,
     )
 
 
@@ -383,7 +324,5 @@ def _width(score: str, classes: int, max_rows: int) -> int:
             return 2 * 256
         case "information-gain":
             return 2 * math.ceil(math.log2(max(classes, 2)) * 256)
-        case "entropy":
+        case _:  # entropy
             return math.ceil((math.log2(max_rows + 1) + 1 / math.log(2)) * 256) + 2
-        case _:
-            raise ReleaseFormatError("the params name a score that is not known")

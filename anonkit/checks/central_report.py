@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.budget_rules.tree_rule import FLIP
 from anonkit.checks.account_lines import finding_lines, looked_for_domains, model_lines
 from anonkit.checks.aggregate_intervals import margin
 from anonkit.checks.central_marginal_plan import delta_may_pay
-from anonkit.checks.central_params import EXPONENTIAL, GAUSSIAN, PublicColumn, PublicFacts, has_gaussian_tables
+from anonkit.checks.central_params import EXPONENTIAL, GAUSSIAN, Family, PublicColumn, PublicFacts, has_gaussian_tables
 from anonkit.checks.central_rule import histograms_may_be_gaussian
-from anonkit.checks.method_traits import Family
 from anonkit.checks.row_rules import determined_columns
 from anonkit.checks.sameness import same
 from anonkit.promises.guarantee import LOOKED_AT, Check
@@ -87,7 +87,7 @@ def mean_checks(params: Mapping[str, Any], report: Mapping[str, Any], facts: Pub
 def _counted(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[_Counted]:
     """Yield the columns of numbers that noisy counts are published of."""
     own = {column.name: column for column in facts.columns if column.domain.bounds is not None}
-    if facts.traits.family is Family.MARGINALS:
+    if facts.family is Family.MARGINALS:
         gaussian = has_gaussian_tables(params)
         for table in params["tables"]:
             if table["name"] in own:
@@ -181,9 +181,9 @@ def report_checks(
     following = determined_columns(params).values()
     stepped = [column.name for column in following if column.domain.multiples is not None]
     facts = replace(facts, added_multiples=(*facts.added_multiples, *stepped))
-    method, stated = report["method"], (facts.method, dict(facts.parameters))
-    repeated = (method["name"], method["parameters"]) == stated and _alike(method["parameters"], facts.parameters)
-    yield Check(name="parameters", passed=repeated, observed=str(method["name"]), required=facts.method)
+    method = report["method"]
+    repeated = same(method["parameters"], dict(facts.parameters))
+    yield Check(name="parameters", passed=repeated, observed=str(method["name"]), required=str(method["name"]))
     if is_promised:
         yield _claim_check(report["guarantee"], facts, found=looked_for_domains(params))
     yield from _budget_checks(params, report["budget"], facts) if is_promised else _nothing_spent(report["budget"])
@@ -201,14 +201,14 @@ def report_checks(
     unit = report["guarantee"]["parameters"].get("unit_column", units[0] if units else None)
     right = units == ([] if unit is None else [unit]) and (units != [] or facts.parameters["rows_per_unit"] == 1)
     yield Check(name="unit", passed=right, observed=", ".join(units) or None, required=unit)
-    if is_promised and facts.traits.family in (Family.MARGINALS, Family.STACKED):
+    if is_promised and facts.family in (Family.MARGINALS, Family.STACKED):
         yield from mean_checks(params, report, facts)
-    if facts.traits.family is Family.MARGINALS:
+    if facts.family is Family.MARGINALS:
         size, told = _size_of_mixture(params), dict(report["marginals"])
         yield Check(name="marginals", passed=same(told, size), observed=str(told), required=str(size))
-    if facts.traits.has_trees:
+    if facts.family.has_trees:
         told = dict(report["forest"])
-        size = _size_of_stacked(params, told) if facts.traits.is_stacked else _size_of_forest(params)
+        size = _size_of_stacked(params) if facts.family.is_stacked else _size_of_forest(params)
         yield Check(name="forest", passed=same(told, size), observed=str(told), required=str(size))
 
 
@@ -229,16 +229,14 @@ def _claim_check(guarantee: Mapping[str, Any], facts: PublicFacts, *, found: boo
             f"The paper claims epsilon = {given['epsilon']:g}: it gives the counts of every attribute the whole budget "
             "of a level. A row is in the counts of all attributes, and their losses add up."
         ]
-    elif facts.traits.halves_a_choice and given.get("rate") == "published" and given["score"] != "information-gain":
-        expected = [
-            f"The paper claims epsilon = {given['epsilon']:g} for this; its choices of splits lose half of their "
-            "shares."
-        ]
-    elif facts.traits.halves_by_flip and given.get("rate") == "published":
-        expected = [
-            f"The paper claims epsilon = {given['epsilon']:g}; what it chooses by permute-and-flip loses half of its "
-            "share, since a row that comes moves all scores one way."
-        ]
+    elif facts.family.is_of_paper and facts.asked.slack > 1:
+        less = " for this; its choices of splits lose half of their shares."
+        if facts.asked.paper.law == FLIP:
+            less = (
+                "; what it chooses by permute-and-flip loses half of its share, since a row that comes moves all "
+                "scores one way."
+            )
+        expected = [f"The paper claims epsilon = {given['epsilon']:g}{less}"]
     if given.get("n_rows"):
         expected.append(f"That there are about {given['n_rows']:,} rows is public knowledge.")
     if found:
@@ -276,7 +274,7 @@ def _nothing_spent(budget: Mapping[str, Any]) -> Iterator[Check]:
 
 def _budget_checks(params: Mapping[str, Any], budget: Mapping[str, Any], facts: PublicFacts) -> Iterator[Check]:
     """Compare the budget block with the lines of the account."""
-    found, is_gaussian, family = finding_lines(params), facts.is_gaussian(params), facts.traits.family
+    found, is_gaussian, family = finding_lines(params), facts.is_gaussian(params), facts.family
     spends = is_gaussian or looked_for_domains(params)
     spends = spends or (family is Family.MARGINALS and delta_may_pay(facts))
     spends = spends or (family is Family.STACKED and histograms_may_be_gaussian(facts, params))
@@ -285,7 +283,7 @@ def _budget_checks(params: Mapping[str, Any], budget: Mapping[str, Any], facts: 
     costs = [(line, _cost(line)) for line in model_lines(params)]
     stated: list[tuple[Any, Any]]
     expected: list[tuple[Any, Any]]
-    if facts.traits.has_trees:
+    if facts.family.has_trees:
         expected = _by_level(costs)
         stated = [_stated_level(one, line) for one, line in zip(expected, budget["per_level"], strict=False)]
         stated += [((), 0)] * (len(budget["per_level"]) - len(stated))
@@ -356,17 +354,12 @@ def _size_of_forest(params: Mapping[str, Any]) -> dict[str, Any]:
     return {**_nodes(params), "leaves": leaves, "rows_per_tree": params["rows_per_tree"]["kind"]}
 
 
-def _size_of_stacked(params: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the same of trees with scores; versions that did not publish their rule say alone how deep trees are."""
-    rule = {name: params.get("rule", told)[name] for name in ("depth", "bins")}
+def _size_of_stacked(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the same of trees with scores."""
+    rule = {name: params["rule"][name] for name in ("depth", "bins")}
     learned = params.keys() >= {"weights"}
     return {**_nodes(params), **rule, "regions": len(params["scores"]["regions"]), "weights_learned": learned}
 
 
 def _nodes(params: Mapping[str, Any]) -> dict[str, Any]:
     return {"trees": len(params["trees"]), "nodes": sum(map(len, params["trees"]))}
-
-
-def _alike(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-    """Return True if two mappings hold values of the same kinds: 1 is not True, and 1.0 is not "1.0"."""
-    return all(isinstance(first[name], bool) == isinstance(second[name], bool) for name in second)

@@ -27,9 +27,8 @@ from anonkit.checks.account_lines import gaussian_variance
 from anonkit.checks.central_forest import PublishedLeaf, leaves_of, region_of_nodes
 from anonkit.checks.central_marginal_plan import forest_checks, is_none, is_thresholded
 from anonkit.checks.central_marginals import expected_values, split_facts
-from anonkit.checks.central_params import TAXONOMY, BoolArray, PublicColumn, PublicDomain, PublicFacts
+from anonkit.checks.central_params import TAXONOMY, BoolArray, Family, PublicColumn, PublicDomain, PublicFacts
 from anonkit.checks.central_target import rows_of_cells
-from anonkit.checks.method_traits import Family
 from anonkit.checks.row_rules import ClassRules, changed_at_most, masks_of, rules_of
 from anonkit.promises.guarantee import Check
 
@@ -54,14 +53,14 @@ def row_checks(data: Path, params: Mapping[str, Any], facts: PublicFacts) -> Ite
         Its trees, tables and scores were checked before.
     facts : PublicFacts
     """
-    if facts.traits.has_trees and facts.parameters["as_"] == "cells":
+    if facts.family.has_trees and facts.parameters["as_"] == "cells":
         yield _cells_check(data, params, facts)
         return
     compared = {
         Family.MARGINALS: _rows_of_mixtures,
         Family.TABLES: _counted_tables,
         Family.STACKED: _labels_by_scores,
-    }.get(facts.traits.family, _rows_of_leaves)
+    }.get(facts.family, _rows_of_leaves)
     yield from _differences(compared(data, params, facts))
 
 
@@ -116,7 +115,7 @@ def _batches(
     finer = [_cells_of_places(column, facts) for column in facts.columns]
     for batch in iter_batches(part, names, batch_rows=_BATCH_ROWS):
         places = [
-            codes_of(batch.column(column.name), column, 1 if own is None else facts.traits.places)
+            codes_of(batch.column(column.name), column, 1 if own is None else facts.family.places)
             for column, own in zip(facts.columns, finer, strict=True)
         ]
         known = np.all([own >= 0 for own in places], axis=0)
@@ -133,10 +132,10 @@ def _cells_of_places(column: PublicColumn, facts: PublicFacts) -> IntArray | Non
     It shows none where it holds categories, or is a number to predict.
     """
     domain = column.domain
-    if facts.traits.places == 1 or domain.bounds is None or domain.fine:
+    if facts.family.places == 1 or domain.bounds is None or domain.fine:
         return None
     absent = np.full(int(domain.has_missing), domain.cells, dtype=np.int64)
-    return np.append(domain.grid.cells_of_parts(facts.traits.places), absent)
+    return np.append(domain.grid.cells_of_parts(facts.family.places), absent)
 
 
 def codes_of(cells: pa.Array, column: PublicColumn, parts: int = 1) -> IntArray:

@@ -3,14 +3,12 @@
 
 The number of rows that the rule reads is published and charged, so whoever has the release can follow the rule
 (`anonkit.budget_rules`): a release that took another branch of it, or states another number of rows, is refused.
-Releases of versions that did not publish the rule's outcome have no block `rule`; of these the account alone is
-checked.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -72,19 +70,8 @@ class RebuiltRule:
     grid: PairGrid | None = None
     """Grid of the first splits of a tree that a pair leads, if any does: at no loss."""
 
-    def told(
-        self, rows: int, *, delta: float = 0.0, asked: Collection[str] = ("dependence", "interaction")
-    ) -> dict[str, Any]:
-        """Return the block of the params.
-
-        Parameters
-        ----------
-        rows : int
-        delta : float
-            The noise of the histograms is an entry where it is not 0.
-        asked : collection of str
-            What the version of the release asks of pairs: earlier ones read no dependence, or chose no pair.
-        """
+    def told(self, rows: int, *, delta: float = 0.0) -> dict[str, Any]:
+        """Return the block of the params; the noise of the histograms is an entry where there is a delta."""
         noise = GAUSSIAN if self.rho else "discrete-laplace"
         return {
             "rows": rows,
@@ -94,8 +81,8 @@ class RebuiltRule:
             "bins": self.rule.cells,
             "weights": self.rule.weights > 0,
             "calibration": self.rule.slope > 0,
-            **({"dependence": self.reading} if "dependence" in asked else {}),
-            **({"interaction": self.choice} if "interaction" in asked else {}),
+            "dependence": self.reading,
+            "interaction": self.choice,
             **({"noise": noise} if delta else {}),
         }
 
@@ -119,16 +106,14 @@ class RebuiltRule:
         return self.cost(self.rule.splits + self.rule.counts) - chosen * self.of_split
 
 
-def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule | None:
-    """Follow the rule; None where the release does not say which number of rows it read.
+def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule:
+    """Follow the rule with the number of rows that the release read.
 
     Raises
     ------
     ReleaseFormatError
         The number is none.
     """
-    if "rule" not in params:
-        return None
     (rows,) = integers([params["rule"]["rows"]])
     whole = math.floor((Fraction(facts.number("epsilon")) / changed_rows(facts) - finding_epsilon(params)) * _UNITS)
     units, in_cells = whole - _spent(params, *_COUNTED), facts.parameters["as_"] == "cells"
@@ -141,18 +126,16 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule |
         )  # fmt: skip
         return rule.with_choices(depth=levels - 1 if levels else None, cells=bins or None)
 
-    before, told = rule_of(units), params["rule"]
+    before = rule_of(units)
     pairs = _pairs(facts, before.cells, units / _UNITS, rows)
     width, of_reading, reading, independent = 0, Fraction(0), None, False
-    if "dependence" in told and before.weights and not in_cells:
+    if before.weights and not in_cells:
         width = reading_width(len(facts.attributes), len(pairs.pairs))
     if width:
         moved = (width - 2) / 256
         of_reading, reading = reading_share(before, epsilon=pairs.epsilon, rows=rows, moved=moved), told_reading(params)
         independent = not is_dependent(reading["steps"] / 256, rows)
-    of_choice, choice = Fraction(0), None
-    if "interaction" in told:
-        of_choice = choice_share_of(pairs, trees=trees, in_cells=in_cells, is_free=not levels)
+    of_choice, choice = choice_share_of(pairs, trees=trees, in_cells=in_cells, is_free=not levels), None
     if of_choice:
         choice = told_choice(params, facts, [*pairs.candidates, *pairs.triples, *pairs.joint])
     before_pairs = units / _UNITS
@@ -163,7 +146,7 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule |
         grid = _pairs(facts, rule.cells, units / _UNITS, rows).grid(places, units / _UNITS * max(rows, 1))
         rule = rule_of(units, independent=independent, n_public_levels=grid.depth)
     rho, left = 0.0, units / _UNITS
-    if _says_noise(params) and delta_may_pay(*_amounts(facts, params, whole), len(facts.attributes)):
+    if delta_may_pay(*_amounts(facts, params, whole), len(facts.attributes)):
         histograms, of_rho = _amounts(facts, params, int(units * rule.histograms))
         asked = gaussian_histograms(histograms, of_rho, max(1, rule.asked), len(facts.attributes))
         rule, rho = (rule.asking(asked), of_rho / _UNITS) if asked else (rule, 0.0)
@@ -176,17 +159,10 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule |
 def histograms_may_be_gaussian(facts: PublicFacts, params: Mapping[str, Any]) -> bool:
     """Return True if Gaussian noise would be less, were all of epsilon spent on all attributes: else delta is kept.
 
-    A release with a delta says which noise it has drawn; of one without it, and of an earlier one, none is expected.
+    A release with a delta says which noise it has drawn.
     """
-    if not _says_noise(params):
-        return False
     epsilon = Fraction(facts.number("epsilon")) / changed_rows(facts) - finding_epsilon(params)
     return delta_may_pay(*_amounts(facts, params, math.floor(epsilon * _UNITS)), len(facts.attributes))
-
-
-def _says_noise(params: Mapping[str, Any]) -> bool:
-    """Return True if the rule states its noise; earlier versions spent a delta on domains alone."""
-    return "noise" in params.get("rule", {})
 
 
 def _amounts(facts: PublicFacts, params: Mapping[str, Any], units: int) -> tuple[int, int]:
@@ -205,7 +181,7 @@ def _pairs(facts: PublicFacts, bins: int, left: float, rows: int) -> PairRule:
 
 def trees_of(facts: PublicFacts) -> int:
     """Return the number of trees."""
-    return facts.whole("trees", 0, 1000) or 1 if facts.traits.has_forest else 1
+    return facts.whole("trees", 0, 1000) or 1 if "trees" in facts.parameters else 1
 
 
 def _spent(params: Mapping[str, Any], *purposes: str) -> int:
@@ -228,9 +204,7 @@ def rule_checks(params: Mapping[str, Any], facts: PublicFacts, rule: RebuiltRule
     own = rule.rule.for_classes(counts, epsilon=Fraction(rule.left), attributes=attributes)
     rule = replace(rule, rule=own)
     rows = facts.whole("n_rows") or params["rule"]["rows"]
-    told = dict(params["rule"])
-    asked = told if "dependence" in told else ()  # no version chose a pair and did not read the dependence
-    rebuilt = rule.told(rows, delta=facts.delta if "noise" in told else 0.0, asked=asked)
+    told, rebuilt = dict(params["rule"]), rule.told(rows, delta=facts.delta)
     yield Check(
         name="rule", passed=told == rebuilt, observed=_in_words(told, rebuilt), required=_in_words(rebuilt, told)
     )
@@ -238,11 +212,10 @@ def rule_checks(params: Mapping[str, Any], facts: PublicFacts, rule: RebuiltRule
     seen = (
         all(domain.cells == fewest(own.cells, domain.multiples) for domain in numbers),
         integers(params["scores"]["regions"]) == _regions(params["trees"][0], own.region_depth),
-        ("weights" in params) == bool(own.weights),
-        ("calibration" in params) == bool(own.slope),
+        [name in params for name in ("weights", "calibration")] == [own.weights > 0, own.slope > 0],
         sum(1 for table in params["histograms"][0] if table) == own.asked,
         rule.grid is None or is_followed(rule.grid, params["trees"][0], [one.name for one in facts.attributes]),
-        is_of_format(params, facts, gaussian=rule.rho > 0),
+        is_of_format(params, facts.family, gaussian=rule.rho > 0),
     )
     yield Check(name="rule_is_followed", passed=all(seen), observed=sum(seen), required=len(seen))
 

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.checks.central_params import PublicFacts, integers
+from anonkit.checks.central_params import Family, PublicFacts, integers
 from anonkit.checks.number_cells import fewest
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
 MOST_BINS = 8
+_EQUAL_BINS = 8
 _STANDS_OUT = 2.0
 _CLOSE = 1e-9
 
@@ -42,9 +43,8 @@ def target_checks(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Che
 def _wrong_bins(params: Mapping[str, Any], facts: PublicFacts) -> str | None:
     """Return what of the bins is not as it must be."""
     stated, domain = params["target"], facts.target.domain
-    if not facts.traits.is_stacked:
-        named = facts.traits.equal_bins
-        bins = facts.parameters[named] if isinstance(named, str) else named
+    if not facts.family.is_stacked:
+        bins = facts.parameters["bins"] if facts.family is Family.MARGINALS else _EQUAL_BINS
         equal = (
             "ends" not in stated["domain"]
             and "histogram" not in stated

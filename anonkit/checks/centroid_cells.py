@@ -22,8 +22,6 @@ from anonkit.promises.guarantee import Check
 
 STATED, SHOWN = "centroids_stated", "centroids"
 _RULES = {"digits": 2, "p_percent": 10, "dominance": 80}
-_BATCH = "recoded"
-"""Method of a batch, whose rows show the nearest centroid."""
 
 
 def centroid_checks(data: Path, promise: KAnonymity, params: Mapping[str, Any]) -> Iterator[Check]:
@@ -71,7 +69,7 @@ def _wrong_statements(
         return 1
     cells, lost = centroids["columns"], centroids.get("missing", {})
     wrong = int(not promise.averaged) + (not same(centroids["rules"], _RULES))
-    wrong += centroids["rows"] != ("nearest" if params["method"] == _BATCH else "grouped")
+    wrong += centroids["rows"] != ("nearest" if "earlier_method" in params else "grouped")  # rows of a batch
     wrong += set(cells) != set(columns) or len({len(own) for own in cells.values()}) != 1
     wrong += set(centroids["scale"]) != set(means) or bool(params["recoding"].get("merged", False))
     if wrong:

@@ -1,57 +1,175 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equivalence classes of a table and their sensitive values, counted by DuckDB in the order that `people` publishes.
+"""Values of sensitive attributes in the classes of a table, counted by DuckDB in the order that `people` publishes.
 
-Classes ascend with their cells, first quasi-identifier first, and so do values inside a class; strings by their code
-points, missing last. Everything here is a table of the connection, or arrays in that order.
-
-Rows and people of every value of a sensitive attribute in every class, as arrays: what follows from such counts.
+Classes ascend with their cells, and so do values inside a class; strings by their code points, missing last. A value is
+numbered among those of the whole table. Rows and people of every value in every class are arrays in that order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import count
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from anonkit.checks.counted_as import CountedAs, LookedAt, ReadValues
-from anonkit.checks.diversity import NOTHING, Pairs, worst_of, worst_told
+from anonkit.checks.class_relation import NUMBERED, ClassRows, lost
+from anonkit.checks.counted_as import CountedAs, LookedAt, ReadValues, read_lines
+from anonkit.checks.diversity import NOTHING, Pairs, united, worst_of, worst_told
 from anonkit.checks.people import Counts, HeldByPeople, ValueRows, holders_of, told
 from anonkit.checks.table_scans import Lines
 
 _PAIRS = 1 << 20
 """Counts of (class, value) that are looked at together."""
+_NUMBERS = count()
+"""Numbers in the names of tables of domains."""
+
+
+def has_order(kind: str) -> bool:
+    """Return True if a type has an order: numbers and dates, not strings and truth values."""
+    return kind not in ("VARCHAR", "BOOLEAN") and not kind.startswith("ENUM")
+
+
+def is_whole(kind: str) -> bool:
+    """Return True if a type is one of integers."""
+    return kind.removeprefix("U") in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Domain:
+    """The values of a column in a whole table, ascending, a missing one last where it is one."""
+
+    name: str
+    cells: pa.Table
+    """`cell`, as in the table, and `value`, the number of its value; a cell that is no value is not in it."""
+    table: str | None
+    """Name of the same in the connection that has the rows; None where workers have them."""
+    rows: Counts
+    """Rows of each value."""
+    ordered: bool
+    whole: bool
+    """Their type is one of integers."""
+    looked: LookedAt
+    """The values by what they are."""
+
+    @classmethod
+    def of(cls, lines: Lines, name: str, reading: ReadValues, *, missing_is_value: bool) -> Domain:
+        """Find the values of a column, and number them."""
+        connection, cell = lines.connection, lines.column(name)
+        connection.execute(
+            f"CREATE OR REPLACE TEMP TABLE spelled AS SELECT {cell} AS cell, {cell} AS s, {lines.rows()} AS n "
+            f"FROM {lines.source} GROUP BY ALL"
+        )
+        spelled = Lines(connection=connection, source="spelled", names={name: "s"}, weight="n")
+        read = read_lines(spelled, [name] if name in reading.columns else [], reading)
+        table = f"domain{next(_NUMBERS)}"
+        connection.execute(
+            f"CREATE TEMP TABLE {table} AS SELECT cell, s, n, (dense_rank() OVER (ORDER BY s NULLS LAST) - 1)::BIGINT "
+            f"AS value FROM {read.source}{'' if missing_is_value else ' WHERE s IS NOT NULL'}"
+        )
+        found = connection.sql(
+            f"SELECT any_value(s) AS s, sum(n)::BIGINT AS n FROM {table} GROUP BY value ORDER BY value"
+        ).to_arrow_table()
+        (kind,) = map(str, connection.sql(f"SELECT s FROM {table} LIMIT 0").types)
+        return cls(
+            name=name,
+            cells=connection.sql(f"SELECT cell, value FROM {table}").to_arrow_table(),
+            table=table if lines.source == NUMBERED else None,
+            rows=_whole(found.column("n").to_numpy()),
+            ordered=has_order(kind),
+            whole=is_whole(kind),
+            looked=LookedAt.of(found.column("s"), name, reading),
+        )
+
+    def counted(
+        self, reading: ReadValues, records: int, people: tuple[HeldByPeople, Counts] | None = None
+    ) -> CountedAs:
+        """Return which values count as one, and the cap of each.
+
+        Parameters
+        ----------
+        records : int
+            Rows of the whole table.
+        people : tuple, optional
+            Who holds the values, where people are counted, and the people of each class.
+        """
+        return CountedAs.of(self.looked, self.name, reading, self.rows, records, whole=self.whole, people=people)
+
+    def numbered(self, lines: Lines) -> str:
+        """Return the FROM clause of rows `t` with their `value`; those without one are left out."""
+        table = self.table
+        if table is None:
+            table = "domain"
+            lines.connection.register(table, self.cells)
+        return f"{lines.source} AS t JOIN {table} ON t.{lines.column(self.name)} IS NOT DISTINCT FROM {table}.cell"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CountedValues:
-    """The values of one sensitive attribute in the classes of a table, in the order that `people` publishes."""
+    """The values of one sensitive attribute in some classes, in the order that `people` publishes."""
 
-    ordered: bool
     rows_of_class: Counts
     """Rows of each class."""
     classes: Counts
     """Class of each pair of class and value, ascending; values ascend in a class."""
     values: Counts
-    """Code of its value."""
+    """Number of its value."""
     rows_of_pairs: Counts
     people_of_pairs: Counts
     """Nobody where people are not counted."""
-    rows_of_values: Counts
-    """Rows of each value in the whole table."""
-    people_of_values: Counts
-    with_value: Counts | None
-    """People with a value, by class; None where people are not counted."""
-    anybody: int | None
-    """People with any value in the whole table."""
-    looked: LookedAt
-    """The values by what they are."""
-    whole: bool
-    """Their type is one of integers."""
-    cells: pa.ChunkedArray
-    """Cells of each value, in the order of the values."""
+    with_value: Counts
+    """People with a value, by class; nobody where people are not counted."""
+
+    @classmethod
+    def of(cls, classes: ClassRows, domain: Domain, unit: str | None = None) -> CountedValues:
+        """Count the values of one column in every class.
+
+        Parameters
+        ----------
+        unit : str, optional
+            Column whose distinct values are people: those of a column of nothing took as long as all the rest.
+        """
+        lines = classes.lines
+        people = "0" if unit is None else f"count(DISTINCT t.{lines.column(unit)})"
+        valued = domain.numbered(lines)
+        pairs = lines.connection.execute(
+            f"SELECT class, value, {_rows(lines)} AS n, {people}::BIGINT AS people FROM {valued} "
+            "GROUP BY class, value ORDER BY class, value"
+        ).fetchnumpy()
+        with_value = np.zeros(classes.rows.size, dtype=np.int64)
+        if unit is not None:
+            having = lines.connection.execute(f"SELECT class, {people} AS people FROM {valued} GROUP BY class")
+            found = having.fetchnumpy()
+            with_value[_whole(found["class"])] = found["people"]
+        return cls(
+            rows_of_class=classes.rows,
+            classes=_whole(pairs["class"]),
+            values=_whole(pairs["value"]),
+            rows_of_pairs=_whole(pairs["n"]),
+            people_of_pairs=_whole(pairs["people"]),
+            with_value=with_value,
+        )
+
+    @classmethod
+    def joined(cls, groups: Sequence[CountedValues], domain: Domain) -> CountedValues:
+        """Return the values in the classes of all groups, in their order.
+
+        Raises
+        ------
+        EngineError
+            Groups had values that are not in the domain.
+        """
+        firsts = np.cumsum([0, *(each.rows_of_class.size for each in groups)])
+        placed = [replace(each, classes=each.classes + first) for each, first in zip(groups, firsts, strict=False)]
+        every = [np.zeros(0, dtype=np.int64)]
+        own = cls(
+            **{one.name: np.concatenate([*every, *(getattr(each, one.name) for each in placed)]) for one in fields(cls)}
+        )
+        if own.rows_of_pairs.sum() != domain.rows.sum():
+            raise lost()
+        return own
 
     @property
     def holders(self) -> Counts:
@@ -67,56 +185,57 @@ class CountedValues:
         """Return the rows of every value in every class."""
         return ValueRows(classes=self.classes, values=self.values, rows=self.rows_of_pairs, blank=self.blank)
 
-    def held(self, everybody: Counts) -> HeldByPeople:
-        """Return the published holders of the values; `everybody` is the people of each class."""
+    def held(self, everybody: Counts, domain: Domain, people_of_values: Counts, anybody: int) -> HeldByPeople:
+        """Return the published holders of the values.
+
+        Parameters
+        ----------
+        everybody : array
+            People of each class.
+        people_of_values : array
+            People with each value of the domain in the whole table.
+        anybody : int
+            People with any of them.
+        """
         with_value, blank = None, self.blank
-        if self.with_value is not None and blank.any():
+        if blank.any():
             some = np.minimum(told(self.with_value, self.holders), everybody)
             with_value = np.where(blank == 0, everybody, some)
-        anybody = np.asarray(self.anybody or 0, dtype=np.int64)
         return HeldByPeople(
             values=told(self.people_of_pairs, self.rows_of_pairs),
             with_value=with_value,
-            everywhere=told(self.people_of_values, self.rows_of_values),
-            anybody=int(told(anybody, np.asarray(self.rows_of_pairs.sum()))),
+            everywhere=told(people_of_values, domain.rows),
+            anybody=int(told(np.asarray(anybody, dtype=np.int64), np.asarray(self.rows_of_pairs.sum()))),
         )
 
-    def diversity(
+    def worst(
         self,
-        column: str,
-        reading: ReadValues,
-        everybody: Counts | None,
-        held: HeldByPeople | None,
+        domain: Domain,
+        counted: CountedAs,
         recursive: Sequence[int],
+        people: tuple[HeldByPeople, Counts] | None = None,
     ) -> dict[str, float]:
-        """Return how diverse the worst class of a column is, by rows, or by people when they are given."""
-        people = None if held is None or everybody is None else (held, everybody)
-        counted = CountedAs.of(
-            self.looked,
-            column,
-            reading,
-            self.rows_of_values,
-            int(self.rows_of_class.sum()),
-            whole=self.whole,
-            people=people,
-        )
-        holders, members, of_values = self.holders, self.rows_of_class, self.rows_of_values
+        """Return the figures of the worst of these classes, by rows, or by people when they are given.
+
+        Parameters
+        ----------
+        people : tuple, optional
+            Who holds the values, and the people of each class.
+        """
+        holders, members, of_values = self.holders, self.rows_of_class, domain.rows
         if people is not None:
-            (of_people, members), of_values = people, people[0].everywhere
-            holders = holders_of(members, of_people.with_value, self.blank)
-        if not holders.size:
-            return {**NOTHING, "strange": float(counted.strange)}
-        worst = worst_of(
+            (held, members), of_values = people, people[0].everywhere
+            holders = holders_of(members, held.with_value, self.blank)
+        return worst_of(
             self._parts(holders, self.rows_of_pairs if people is None else people[0].values),
             of_values.astype(np.float64),
-            self.ordered,
+            domain.ordered,
             recursive,
             anybody=None if people is None else people[0].anybody,
             some_have_none=bool((holders == 0).any()),
             counted=counted,
             members=members,
         )
-        return {**worst_told(worst), "strange": float(counted.strange)}
 
     def _parts(self, holders: Counts, counts: Counts) -> Iterator[Pairs]:
         """Yield the pairs of classes in which anybody holds a value, in parts that end where a class ends."""
@@ -132,139 +251,143 @@ class CountedValues:
             at = part.stop
 
 
-def number_classes(
-    lines: Lines,
-    quasi_identifiers: Sequence[str],
-    sensitive: Sequence[str],
-    unit: str | None,
-) -> tuple[Counts, Counts | None, Lines]:
-    """Count the classes, and make the table `numbered` (class, unit, sensitive cells s0, s1, …) of their rows.
-
-    Returns
-    -------
-    rows, people : array, shape (n_classes,)
-        People only with a unit. Rows without one are nobody's.
-    numbered : Lines
-        The table; without sensitive columns there is none, and nothing to query.
-    """
-    names = [f"q{at}" for at in range(len(quasi_identifiers))]
-    keys = "".join(f"{lines.column(name)} AS {short}, " for name, short in zip(quasi_identifiers, names, strict=True))
-    order = f"ORDER BY {', '.join(f'{name} NULLS LAST' for name in names)}" if names else ""
-    if sensitive and unit is None:
-        return _ranked(lines, keys, order, sensitive)
-    people = f"count(DISTINCT {lines.column(unit)})" if unit else "NULL"
-    connection, source, weight = lines.connection, lines.source, lines.weight
-    connection.execute(
-        f"CREATE TEMP TABLE classes AS SELECT (row_number() OVER ({order}) - 1)::BIGINT AS class, * FROM ("
-        f"SELECT {keys}{lines.rows()} AS n, {people}::BIGINT AS people FROM {source}"
-        f"{' GROUP BY ALL' if keys else ''}) WHERE n > 0"
-    )
-    if sensitive:
-        cells = "".join(f", t.{lines.column(name)} AS s{at}" for at, name in enumerate(sensitive))
-        cells += "" if weight is None else f", t.{weight}"
-        whose = f"t.{lines.column(unit)}" if unit else "NULL"
-        same = " AND ".join(
-            f"t.{lines.column(name)} IS NOT DISTINCT FROM classes.{short}"
-            for name, short in zip(quasi_identifiers, names, strict=True)
-        )
-        connection.execute(
-            f"CREATE TEMP TABLE numbered AS SELECT classes.class, {whose} AS unit{cells} FROM {source} AS t "
-            f"JOIN classes ON {same or 'true'}"
-        )
-    classes = connection.execute("SELECT n, people FROM classes ORDER BY class").fetchnumpy()
-    numbered = Lines(connection=connection, source="numbered", weight=weight)
-    return _whole(classes["n"]), _whole(classes["people"]) if unit else None, numbered
-
-
-def _ranked(lines: Lines, keys: str, order: str, sensitive: Sequence[str]) -> tuple[Counts, None, Lines]:
-    """Make `numbered` of the distinct combinations, each with its number of rows, and the class by its rank.
-
-    Where people need not be distinguished, rows that are alike in all columns need not be joined to their class one
-    by one, by as many strings as there are quasi-identifiers.
-    """
-    connection = lines.connection
-    cells = "".join(f"{lines.column(name)} AS s{at}, " for at, name in enumerate(sensitive))
-    listed = "".join(f"s{at}, " for at in range(len(sensitive)))
-    number = f"dense_rank() OVER ({order}) - 1" if order else "0"
-    connection.execute(
-        f"CREATE TEMP TABLE numbered AS SELECT ({number})::BIGINT AS class, NULL AS unit, {listed}n FROM ("
-        f"SELECT {keys}{cells}{lines.rows()} AS n FROM {lines.source} GROUP BY ALL) WHERE n > 0"
-    )
-    rows = connection.execute("SELECT sum(n)::BIGINT AS n FROM numbered GROUP BY class ORDER BY class").fetchnumpy()
-    return _whole(rows["n"]), None, Lines(connection=connection, source="numbered", weight="n")
+def _rows(lines: Lines) -> str:
+    """Return the SQL of how many rows there are of lines `t`, beside those of another table."""
+    return "count(*)::BIGINT" if lines.weight is None else f"sum(t.{lines.weight})::BIGINT"
 
 
 def _whole(column: Any) -> Counts:
     return np.asarray(column, dtype=np.int64)
 
 
-def has_order(kind: str) -> bool:
-    """Return True if a type has an order: numbers and dates, not strings and truth values."""
-    return kind not in ("VARCHAR", "BOOLEAN") and not kind.startswith("ENUM")
+def published_figures(groups: Sequence[Mapping[str, float]], counted: CountedAs) -> dict[str, float]:
+    """Return the published figures of the worst class of all, from those of groups of classes."""
+    return {**(worst_told(united(groups)) if groups else NOTHING), "strange": float(counted.strange)}
 
 
-def is_whole(kind: str) -> bool:
-    """Return True if a type is one of integers."""
-    return kind.removeprefix("U") in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+# --- what is measured of groups --------------------------------------------------------------------------------------
 
 
-def count_values(
-    numbered: Lines,
-    at: int,
-    name: str,
-    rows: Counts,
-    reading: ReadValues,
-    *,
-    missing_is_value: bool,
-    units: bool,
-) -> CountedValues:
-    """Count the values of one column in every class, and in the whole table.
+@dataclass(frozen=True, kw_only=True)
+class WorstClass:
+    """Measures how diverse the values of a column are in the worst of some classes, by rows."""
 
-    Parameters
-    ----------
-    numbered : Lines
-        The table of `number_classes`; the column is `s{at}` there, and `name` in the table that is counted.
-    rows : array, shape (n_classes,)
-        Rows of each class.
-    units : bool
-        Whether people are counted, too: distinct values of a column of nothing took as long as all the rest.
-    """
-    connection, column = numbered.connection, f"s{at}"
-    people = "count(DISTINCT unit)" if units else "0"
-    counted = f"{numbered.rows()} AS n, {people}::BIGINT AS people FROM numbered"
-    valued = "true" if missing_is_value else f"{column} IS NOT NULL"
-    connection.execute(
-        "CREATE OR REPLACE TEMP TABLE domain AS SELECT s, n, people, "
-        "row_number() OVER (ORDER BY s NULLS LAST) - 1 AS value "
-        f"FROM (SELECT {column} AS s, {counted} WHERE {valued} GROUP BY ALL)"
-    )
-    domain = connection.sql("SELECT s, n, people, typeof(s) AS kind FROM domain ORDER BY value").to_arrow_table()
-    pairs = connection.execute(
-        "SELECT class, value, counted.n, counted.people FROM ("
-        f"SELECT class, {column} AS s, {counted} WHERE {valued} GROUP BY ALL) AS counted "
-        "JOIN domain ON counted.s IS NOT DISTINCT FROM domain.s ORDER BY class, value"
-    ).fetchnumpy()
-    kind = domain.column("kind")[0].as_py() if domain.num_rows else ""
-    with_value, anybody = None, None
-    if units:
-        ((anybody,),) = connection.execute(f"SELECT count(DISTINCT unit) FROM numbered WHERE {valued}").fetchall()
-        having = connection.execute(
-            f"SELECT class, count(DISTINCT unit)::BIGINT AS people FROM numbered WHERE {valued} GROUP BY class"
-        ).fetchnumpy()
-        with_value = np.zeros(rows.size, dtype=np.int64)
-        with_value[_whole(having["class"])] = having["people"]
-    return CountedValues(
-        ordered=kind != "" and has_order(kind),
-        rows_of_class=rows,
-        classes=_whole(pairs["class"]),
-        values=_whole(pairs["value"]),
-        rows_of_pairs=_whole(pairs["n"]),
-        people_of_pairs=_whole(pairs["people"]),
-        rows_of_values=_whole(domain.column("n").to_numpy()),
-        people_of_values=_whole(domain.column("people").to_numpy()),
-        with_value=with_value,
-        anybody=anybody,
-        looked=LookedAt.of(domain.column("s"), name, reading),
-        whole=is_whole(kind),
-        cells=domain.column("s"),
-    )
+    domain: Domain
+    counted: CountedAs
+    recursive: tuple[int, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Column that it looks at."""
+        return (self.domain.name,)
+
+    def __call__(self, classes: ClassRows) -> tuple[int, dict[str, float]]:
+        """Return the rows with a value, and the figures."""
+        own = CountedValues.of(classes, self.domain)
+        return int(own.rows_of_pairs.sum()), own.worst(self.domain, self.counted, self.recursive)
+
+    def published(self, found: Sequence[tuple[int, dict[str, float]]]) -> dict[str, float]:
+        """Return the published figures of the worst class of all groups.
+
+        Raises
+        ------
+        EngineError
+            Groups had values that are not in the domain.
+        """
+        if sum(rows for rows, _ in found) != self.domain.rows.sum():
+            raise lost()
+        return published_figures([figures for _, figures in found], self.counted)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UniformRows:
+    """Counts the rows in classes of one value."""
+
+    domain: Domain
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Column that it looks at."""
+        return (self.domain.name,)
+
+    def __call__(self, classes: ClassRows) -> int:
+        """Return their number."""
+        lines = classes.lines
+        ((rows,),) = lines.connection.execute(
+            "SELECT coalesce(sum(n) FILTER (is_one), 0)::BIGINT FROM (SELECT min(value) = max(value) AS is_one, "
+            f"{_rows(lines)} AS n FROM {self.domain.numbered(lines)} GROUP BY class)"
+        ).fetchall()
+        return int(rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValuesOfClasses:
+    """Counts the rows and people of the values of a column in some classes."""
+
+    domain: Domain
+    unit: str | None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that it looks at."""
+        return (self.domain.name, *_given(self.unit))
+
+    def __call__(self, classes: ClassRows) -> CountedValues:
+        """Count them."""
+        return CountedValues.of(classes, self.domain, self.unit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeopleOfClasses:
+    """Counts the people of some classes; rows without one are nobody's."""
+
+    unit: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Column that it looks at."""
+        return (self.unit,)
+
+    def __call__(self, classes: ClassRows) -> Counts:
+        """Count them."""
+        lines = classes.lines
+        people = f"count(DISTINCT {lines.column(self.unit)})::BIGINT AS n"
+        counted = f"SELECT class, {people} FROM {lines.source} GROUP BY class ORDER BY class"
+        return _whole(lines.connection.execute(counted).fetchnumpy()["n"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeopleOfValues:
+    """Counts, of some people, those with each value of some columns, and with any value."""
+
+    domains: tuple[Domain, ...]
+    unit: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that it looks at."""
+        return (*(domain.name for domain in self.domains), self.unit)
+
+    def __call__(self, people: ClassRows) -> list[tuple[Counts, Counts, int]]:
+        """Return, by column, values and the people with each, and the people with any."""
+        lines, out = people.lines, []
+        for domain in self.domains:
+            counted = f"count(DISTINCT t.{lines.column(self.unit)})::BIGINT AS n FROM {domain.numbered(lines)}"
+            found = lines.connection.execute(f"SELECT value, {counted} GROUP BY value").fetchnumpy()
+            ((anybody,),) = lines.connection.execute(f"SELECT {counted}").fetchall()
+            out.append((_whole(found["value"]), _whole(found["n"]), int(anybody)))
+        return out
+
+    def published(self, found: Sequence[Sequence[tuple[Counts, Counts, int]]]) -> list[tuple[Counts, int]]:
+        """Return, by column, the people with each value, and with any, of all groups."""
+        out = []
+        for at, domain in enumerate(self.domains):
+            of_values = np.zeros(domain.rows.size, dtype=np.int64)
+            for values, people, _ in (group[at] for group in found):
+                of_values[values] += people
+            out.append((of_values, sum(group[at][2] for group in found)))
+        return out
+
+
+def _given(unit: str | None) -> tuple[str, ...]:
+    return () if unit is None else (unit,)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from anonkit.checks.class_counts import has_order, is_whole
+from anonkit.checks.class_relation import ClassRows
 from anonkit.checks.counted_as import is_named_like_codes
 from anonkit.checks.table_scans import Lines
 from anonkit.documents import ReportPart
@@ -152,48 +153,94 @@ class ClearParts(ReportPart, keys=("**of_known", "sensitive?=of_sensitive")):
         return replace(self, known=again[0], sensitive=(*again, None)[1], by_people=True), check
 
 
-def clear_parts(
-    lines: Lines, quasi_identifiers: Sequence[str], beside: KnownBeside, unit: str | None = None
-) -> ClearParts | None:
-    """Count the parts of the classes; None where nothing may be known beside the quasi-identifiers.
+@dataclass(frozen=True, kw_only=True)
+class KnownValues:
+    """Facts of a column in a whole table, if it may be known."""
+
+    few: bool
+    """It is sensitive, and has few values."""
+    width: float | None
+    """Of the target; as in `ClearParts`."""
+
+    @classmethod
+    def of(cls, lines: Lines, name: str, beside: KnownBeside) -> KnownValues:
+        """Look at the cells of a column."""
+        width = width_of(lines, name) if name == beside.target else None
+        return cls(few=name in beside.sensitive and has_few(lines, name), width=width)
+
+
+def clear_measures(beside: KnownBeside, values: Mapping[str, KnownValues], unit: str | None) -> list[PartsOfClasses]:
+    """Return what counts the parts of the classes: none, where nothing may be known beside the quasi-identifiers.
 
     Parameters
     ----------
-    lines : Lines
-        The table, as `anonkit.checks.table_scans.combined` yields it.
+    values : mapping
+        Facts of target and sensitive columns, by column.
     unit : str, optional
         Column whose distinct values are people.
     """
-    few = tuple(name for name in beside.sensitive if name not in beside.columns and has_few(lines, name))
+    few = tuple(name for name in beside.sensitive if name not in beside.columns and values[name].few)
     if not beside.columns and not few:
-        return None
-    width = None if beside.target is None else width_of(lines, beside.target)
+        return []
+    width = None if beside.target is None else values[beside.target].width
+    kinds = (beside.columns, (*beside.columns, *few)) if few else (beside.columns,)
     measured = None if width is None else beside.target
+    return [PartsOfClasses(parts=parts, measured=measured, width=width, unit=unit) for parts in kinds]
 
-    def parts(columns: tuple[str, ...]) -> AlikeParts:
-        query = parts_query(lines, quasi_identifiers, columns, measured, width, unit)
-        return AlikeParts(columns=columns, sizes=sizes_of(lines.connection.execute(query).fetchall()))
 
+def clear_parts(
+    measures: Sequence[PartsOfClasses], found: Sequence[Sequence[Sequence[Sequence[int]]]], k: int
+) -> ClearParts | None:
+    """Return the smallest parts, from what each measure found in all groups of classes."""
+    if not measures:
+        return None
+    known, *sensitive = (
+        AlikeParts(columns=measure.parts, sizes=_sizes_of(line for group in groups for line in group))
+        for measure, groups in zip(measures, found, strict=True)
+    )
     return ClearParts(
-        known=parts(beside.columns),
-        sensitive=parts((*beside.columns, *few)) if few else None,
-        width=width,
-        k=beside.k,
-        by_people=unit is not None,
+        known=known,
+        sensitive=(*sensitive, None)[0],
+        width=measures[0].width,
+        k=k,
+        by_people=measures[0].unit is not None,
     )
 
 
-def sizes_of(found: Iterable[Sequence[int]]) -> Sizes:
-    """Return how many parts have each size, from the lines of `parts_query`, of several groups of classes too."""
+@dataclass(frozen=True, kw_only=True)
+class PartsOfClasses:
+    """Counts the parts of some classes that are alike in further columns."""
+
+    parts: tuple[str, ...]
+    """These columns."""
+    measured: str | None
+    """The one of them whose numbers are alike within a width."""
+    width: float | None
+    unit: str | None
+    """Column whose distinct values are people."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that it looks at."""
+        return (*self.parts, *(() if self.unit is None else (self.unit,)))
+
+    def __call__(self, classes: ClassRows) -> list[tuple[int, ...]]:
+        """Return lines of sizes, and how many parts have them; see `_sizes_of`."""
+        measured = self.measured if self.measured in self.parts else None
+        query = _parts_query(classes.lines, self.parts, measured, self.width, self.unit)
+        return [tuple(line) for line in classes.lines.connection.execute(query).fetchall()]
+
+
+def _sizes_of(found: Iterable[Sequence[int]]) -> Sizes:
+    """Return how many parts have each size, from the lines of `_parts_query`."""
     sizes: dict[tuple[int, int, int, int], int] = defaultdict(int)
     for own, people, near, people_near, parts in found:
         sizes[own, people, near, people_near] += parts
     return dict(sizes)
 
 
-def parts_query(
+def _parts_query(
     lines: Lines,
-    keys: Sequence[str],
     columns: Sequence[str],
     measured: str | None,
     width: float | None,
@@ -203,26 +250,24 @@ def parts_query(
 
     One person with several rows is published as two. Without a `unit` every row is a person.
     """
-    named = {
-        f"p{at}": lines.column(name) for at, name in enumerate([*keys, *(each for each in columns if each != measured)])
-    }
-    listed = "".join(f"{name} AS {short}, " for short, name in named.items())
-    shorts = "".join(f"{short}, " for short in named)
-    number = "NULL::DOUBLE" if measured is None else f"{lines.column(measured)}::DOUBLE"
-    whose = "NULL" if unit is None else lines.column(unit)
-    cells = f"SELECT {listed}{number} AS number, {whose} AS whose, {lines.rows()} AS n FROM {lines.source} GROUP BY ALL"
+    shown = [lines.column(name) for name in columns if name != measured]
+    shorts = [f"p{at}" for at in range(len(shown) + 1)]
+    listed = ", ".join(f"{column} AS {short}" for column, short in zip(["class", *shown], shorts, strict=True))
+    whose = None if unit is None else lines.column(unit)
     if measured is None:
-        of_parts = f"SELECT {shorts}sum(n)::BIGINT AS n, count(DISTINCT whose) AS people FROM ({cells}) GROUP BY ALL"
+        people = "NULL" if whose is None else f"count(DISTINCT {whose})"
+        of_parts = f"SELECT {listed}, {lines.rows()} AS n, {people} AS people FROM {lines.source} GROUP BY ALL"
         of_parts = f"SELECT n, people, n AS near, people AS people_near FROM ({of_parts})"
     else:
-        within = f"PARTITION BY {shorts[:-2]} " if named else ""
-        frame = f"({within}ORDER BY number RANGE BETWEEN {width!r} PRECEDING AND {width!r} FOLLOWING)"
+        part = ", ".join(shorts)
+        cells = f"{listed}, {lines.column(measured)}::DOUBLE AS number, {whose or 'NULL'} AS whose, {lines.rows()} AS n"
+        frame = f"(PARTITION BY {part} ORDER BY number RANGE BETWEEN {width!r} PRECEDING AND {width!r} FOLLOWING)"
         whole = "NULL::BIGINT" if unit is None else f"count(DISTINCT whose) OVER {frame}"
         near = f"sum(n) OVER {frame} AS near, {whole} AS people_near"
         of_parts = (
             f"SELECT sum(n)::BIGINT AS n, count(DISTINCT whose) AS people, any_value(near)::BIGINT AS near, "
-            f"any_value(people_near) AS people_near FROM (SELECT {shorts}number, whose, n, {near} FROM ({cells})) "
-            f"GROUP BY {shorts}number"
+            f"any_value(people_near) AS people_near FROM (SELECT {part}, number, whose, n, {near} FROM "
+            f"(SELECT {cells} FROM {lines.source} GROUP BY ALL)) GROUP BY {part}, number"
         )
     told = (
         "n, n, near, near"
@@ -250,30 +295,17 @@ def is_measured(name: str, kind: str) -> bool:
 
 
 def width_of(lines: Lines, name: str) -> float | None:
-    """Return the width within which numbers of a column are alike; None where it is no measure."""
+    """Return the width within which numbers of a column are alike, by the middle 90 %; None where it is no measure."""
     (kind,) = lines.connection.sql(f"SELECT {lines.column(name)} FROM {lines.source} LIMIT 0").types
     if not is_measured(name, str(kind)) or has_few(lines, name):
         return None
     counts = f"(SELECT {lines.column(name)} AS cell, {lines.rows()} AS n FROM {lines.source} GROUP BY ALL)"
-    return width_between(*lines.connection.execute(ends_query(counts)).fetchall()[0])
-
-
-def ends_query(counts: str, before: int = 0, of: int | None = None) -> str:
-    """Return the SQL of the ends `first` and `last` of the middle 90 %, from that of `cell` and `n`.
-
-    Parameters
-    ----------
-    before : int
-        Rows with numbers less than all of these.
-    of : int, optional
-        Rows with any number; None: with these.
-    """
-    rows = "(sum(n) OVER ())" if of is None else str(of)
-    return (
-        f"SELECT min(number) FILTER (20 * upto >= rows) AS first, min(number) FILTER (20 * upto >= 19 * rows) AS last "
-        f"FROM (SELECT cell::DOUBLE AS number, {before} + sum(n) OVER (ORDER BY cell) AS upto, {rows} AS rows "
-        f"FROM {counts} WHERE cell IS NOT NULL)"
-    )
+    ends = lines.connection.execute(
+        "SELECT min(number) FILTER (20 * upto >= rows), min(number) FILTER (20 * upto >= 19 * rows) FROM "
+        f"(SELECT cell::DOUBLE AS number, sum(n) OVER (ORDER BY cell) AS upto, sum(n) OVER () AS rows FROM {counts} "
+        "WHERE cell IS NOT NULL)"
+    ).fetchall()
+    return width_between(*ends[0])
 
 
 def width_between(low: float, high: float) -> float:

@@ -23,6 +23,7 @@ from anonkit.bundle.json_documents import read_capped
 from anonkit.bundle.release_place import DATA, EMITTED, METADATA_KEY, PAGE, PARAMS, REPORT, Place, package_name
 from anonkit.checks.recoded_labels import AxisParts, walk
 from anonkit.checks.sameness import differing, named, none_of, same
+from anonkit.checks.written_files import is_recoded
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 from anonkit.report.descriptor import BYTES, FILES
@@ -43,7 +44,7 @@ def label_lists(params: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     LookupError, ValueError, TypeError
         The recoding is none.
     """
-    if "recoding" not in params:
+    if not is_recoded(params):
         return {}
     places = {name for name, column in named(params["columns"]) if "place" in column}
     found = {}

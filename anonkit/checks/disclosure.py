@@ -16,16 +16,22 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from anonkit.checks.class_counts import CountedValues, count_values, number_classes
-from anonkit.checks.clear_parts import ClearParts, KnownBeside, clear_parts
-from anonkit.checks.counted_as import ReadValues, read_lines
-from anonkit.checks.distributed_diversity import measure_spread
-from anonkit.checks.diversity import UniformClasses, uniform_classes
+from anonkit.checks.class_counts import (
+    CountedValues,
+    Domain,
+    PeopleOfClasses,
+    PeopleOfValues,
+    UniformRows,
+    ValuesOfClasses,
+    WorstClass,
+    published_figures,
+)
+from anonkit.checks.class_relation import Classes, classes_of
+from anonkit.checks.clear_parts import ClearParts, KnownBeside, KnownValues, clear_measures, clear_parts
+from anonkit.checks.counted_as import ReadValues
+from anonkit.checks.diversity import UniformClasses, uniform_shares
 from anonkit.checks.people import Counts, HeldByPeople, PeopleCounts, class_check, value_check
-from anonkit.checks.spread_confidence import cells_in_spread, confidence_in_spread
-from anonkit.checks.spread_people import people_in_spread
-from anonkit.checks.table_scans import Lines, counted_alike, few_combined
-from anonkit.checks.value_confidence import ColumnConfidence, people_confidence, value_confidence
+from anonkit.checks.value_confidence import Coding, ColumnConfidence, ConfidenceOfClasses, ListedValues, coding_of
 from anonkit.promises.guarantee import Check
 
 _AS_TOLD = ReadValues()
@@ -163,59 +169,46 @@ def measure(
         widths from the table.
     """
     reading = reading.reading(sensitive)
-    by_people = [] if unit is None and people is None else [name for name in listed if name not in sensitive]
-    valued = (*sensitive, *by_people)
-    known = () if beside is None else (*beside.columns, *beside.sensitive)
-    columns = (*quasi_identifiers, *sensitive, *(name for name in (unit, target) if name is not None), *listed, *known)
-    with few_combined(table, columns) as lines:
-        if isinstance(lines, Lines):
-            as_they_stand = counted_alike(lines, columns)
-            lines = read_lines(as_they_stand, [name for name in reading.columns if name in columns], reading)
-            rows, everybody, numbered = number_classes(lines, quasi_identifiers, valued, unit)
-            values = (
-                count_values(
-                    numbered,
-                    at,
-                    name,
-                    rows,
-                    reading,
-                    missing_is_value=name in missing_is_value,
-                    units=unit is not None,
-                )
-                for at, name in enumerate(valued)
-            )
-            look = _Look(
-                lines={name: as_they_stand for name in valued if name in listed},
-                reading=reading,
-                missing_is_value=missing_is_value,
-                diverse=sensitive,
-            )
-            of_values = _of_values(rows, everybody, zip(valued, values, strict=True), people, recursive, look)
-            uniform = None if target is None else uniform_classes(lines, quasi_identifiers, target)
-            by_value = {
-                name: value_confidence(
-                    as_they_stand, quasi_identifiers, name, reading, missing_is_value=name in missing_is_value
-                )
-                for name in listed
-                if name not in of_values["by_value"]
-            }
-            of_values["by_value"] |= by_value
-            clear = None if beside is None else clear_parts(as_they_stand, quasi_identifiers, beside, unit)
-            return _with_people(_disclosure(rows, uniform=uniform, clear=clear, **of_values), people)
-    confidence = confidence_in_spread(lines, quasi_identifiers, listed, missing_is_value, reading, beside, unit)
-    clear = confidence.clear
-    if unit is None and people is None:
-        found = measure_spread(lines, quasi_identifiers, sensitive, missing_is_value, recursive, target, reading)
-        return _disclosure(
-            found.rows, sensitive=found.sensitive, uniform=found.uniform, by_value=confidence.by_value, clear=clear
-        )
-    there = people_in_spread(lines, quasi_identifiers, valued, missing_is_value, unit, reading)
-    with cells_in_spread(lines, [name for name in valued if name in listed]) as cells:
-        look = _Look(lines=cells, reading=reading, missing_is_value=missing_is_value, diverse=sensitive)
-        of_values = _of_values(there.rows, there.people, there.values.items(), people, recursive, look)
-    of_values["by_value"] = {name: of_values["by_value"].get(name, own) for name, own in confidence.by_value.items()}
-    uniform = None if target is None else measure(table, quasi_identifiers, target=target, reading=reading).uniform
-    return _with_people(_disclosure(there.rows, uniform=uniform, clear=clear, **of_values), people)
+    by_people = unit is not None or people is not None
+    valued = tuple(dict.fromkeys((*sensitive, *(listed if by_people else ()))))
+    clear = () if beside is None else (*beside.sensitive, *(() if beside.target is None else (beside.target,)))
+    looked = tuple(dict.fromkeys((*valued, *(() if target is None else (target,)), *listed, *clear)))
+    further = (*(() if unit is None else (unit,)), *(() if beside is None else beside.columns))
+    with classes_of(table, quasi_identifiers, (*looked, *further)) as classes:
+        domains: list[Domain] = []
+        uniform: list[UniformRows] = []
+        codings: dict[str, Coding] = {}
+        listed_people: dict[str, ListedValues] = {}
+        known: dict[str, KnownValues] = {}
+        for name, lines in classes.values_of(looked):
+            is_value = name in missing_is_value
+            if name in listed:
+                codings[name] = coding_of(lines, name, reading, missing_is_value=is_value)
+            if name in valued:
+                domains.append(Domain.of(lines, name, reading, missing_is_value=is_value))
+            if name in valued and name in listed:
+                listed_people[name] = ListedValues.of(lines.connection, codings[name], domains[-1])
+            if name == target:
+                uniform.append(UniformRows(domain=Domain.of(lines, name, reading, missing_is_value=True)))
+            if beside is not None and name in clear:
+                known[name] = KnownValues.of(lines, name, beside)
+        parts = [] if beside is None else clear_measures(beside, known, unit)
+        if by_people:
+            found = _by_people(classes, domains, sensitive, listed_people, unit, people, reading, recursive)
+        else:
+            found = _by_rows(classes, domains, recursive, reading)
+        by_rows = [
+            ConfidenceOfClasses(name=name, coding=codings[name]) for name in listed if name not in found["by_value"]
+        ]
+        results = classes.each([*uniform, *by_rows, *parts])
+        rows = classes.rows
+        for each in uniform:
+            found["uniform"] = uniform_shares(each.domain.name, rows, sum(next(results)), each.domain.rows)
+        for column in by_rows:
+            found["by_value"][column.name] = column.published(next(results), int(rows.sum()))
+        if beside is not None:
+            found["clear"] = clear_parts(parts, list(results), beside.k)
+    return _with_people(_disclosure(rows, **found), people)
 
 
 def rarest_of_keys(
@@ -233,25 +226,6 @@ def rarest_of_keys(
     return {key: measure(table, [name for name in key if name in released]).k for key in keys}
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Look:
-    """The input of a look at the people who hold each value of a column."""
-
-    lines: Mapping[str, Lines]
-    """By column whose values are looked at: the table, or its different cells."""
-    reading: ReadValues
-    missing_is_value: Sequence[str]
-    diverse: Sequence[str]
-    """Columns whose diversity is measured."""
-
-    def at(self, name: str, own: CountedValues, everybody: Counts, held: HeldByPeople) -> ColumnConfidence:
-        """Look at the values of a column."""
-        is_value = name in self.missing_is_value
-        return people_confidence(
-            self.lines[name], name, self.reading, own.cells, own.rows(), everybody, held, missing_is_value=is_value
-        )
-
-
 def _with_people(found: Disclosure, people: PeopleCounts | None) -> Disclosure:
     """Return the result with the people of parts of the classes: as published, or as they are to be published."""
     if found.clear is None or found.counts is None:
@@ -262,45 +236,75 @@ def _with_people(found: Disclosure, people: PeopleCounts | None) -> Disclosure:
     return replace(found, clear=clear, checks=(*found.checks, check))
 
 
-def _of_values(
-    rows: Counts,
-    everybody: Counts | None,
-    values: Iterable[tuple[str, CountedValues]],
+def _by_rows(
+    classes: Classes, domains: Sequence[Domain], recursive: Sequence[int], reading: ReadValues
+) -> dict[str, Any]:
+    """Return the diversity of the worst class, by rows."""
+    records = int(classes.rows.sum())
+    measures = [
+        WorstClass(domain=domain, counted=domain.counted(reading, records), recursive=tuple(recursive))
+        for domain in domains
+    ]
+    figures = {
+        measure.domain.name: measure.published(found)
+        for measure, found in zip(measures, classes.each(measures), strict=True)
+    }
+    return {"sensitive": figures, "by_value": {}}
+
+
+def _by_people(
+    classes: Classes,
+    domains: Sequence[Domain],
+    sensitive: Sequence[str],
+    listed: Mapping[str, ListedValues],
+    unit: str | None,
     people: PeopleCounts | None,
+    reading: ReadValues,
     recursive: Sequence[int],
-    look: _Look,
 ) -> dict[str, Any]:
     """Return the figures of every class and of every value in it, from rows and people.
 
     Parameters
     ----------
-    values : iterable
-        Sensitive columns with their values, and the target where people are counted, each counted before the next one
-        is read.
+    domains : sequence of Domain
+        Of sensitive columns, and of those whose values are looked at one by one, each counted before the next one is.
     """
-    checks: list[Check] = []
+    rows, checks, everybody = classes.rows, [], classes.rows
+    counted = classes.each([ValuesOfClasses(domain=domain, unit=unit) for domain in domains])
+    of_values: list[tuple[Counts, int]] = []
     if people is not None:
         checks.append(class_check(people, rows))
         everybody = people.classes if checks[0].passed else rows
+    else:
+        assert unit is not None  # noqa: S101 - people are published, or counted here
+        (groups,) = classes.each([PeopleOfClasses(unit=unit)])
+        everybody = np.concatenate([np.zeros(0, dtype=np.int64), *groups])
+        persons = PeopleOfValues(domains=tuple(domains), unit=unit)
+        of_values = persons.published(classes.each_person(persons, unit)) if domains else []
     diversity: dict[str, dict[str, float]] = {}
     held: dict[str, HeldByPeople] = {}
     by_value: dict[str, ColumnConfidence] = {}
-    for name, own in values:
+    for at, (domain, groups) in enumerate(zip(domains, counted, strict=True)):
+        own, name, whose = CountedValues.joined(groups, domain), domain.name, None
         if people is not None:
             checks.append(value_check(people, name, own.rows()))
             if checks[0].passed and checks[-1].passed:
                 held[name] = people.sensitive[name]
-        elif everybody is not None:
-            held[name] = own.held(everybody)
-        if name in look.diverse:
-            diversity[name] = own.diversity(name, look.reading, everybody, held.get(name), recursive)
-        if name in held and name in look.lines and everybody is not None:
-            by_value[name] = look.at(name, own, everybody, held[name])
+        else:
+            held[name] = own.held(everybody, domain, *of_values[at])
+        if name in held:
+            whose = (held[name], everybody)
+        if name in sensitive:
+            as_counted = domain.counted(reading, int(rows.sum()), whose)
+            worst = own.worst(domain, as_counted, recursive, whose)
+            diversity[name] = published_figures([worst] if rows.size else [], as_counted)
+        if name in held and name in listed:
+            by_value[name] = listed[name].confidence(own.rows(), everybody, held[name])
     return {
         "everybody": everybody,
         "sensitive": diversity,
         "by_value": by_value,
-        "counts": people or (None if everybody is None else PeopleCounts(classes=everybody, sensitive=held)),
+        "counts": people or PeopleCounts(classes=everybody, sensitive=held),
         "checks": tuple(checks),
     }
 

@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.checks.counted_as import CountedAs
-from anonkit.checks.table_scans import Lines
 from anonkit.documents import ReportPart
 
 
@@ -40,51 +39,24 @@ class UniformClasses(ReportPart):
     """Share of the records with the commonest target value, in [0, 1]: how often a guess at it is right."""
 
 
-def uniform_classes(lines: Lines, quasi_identifiers: Sequence[str], target: str) -> UniformClasses:
-    """Count the records in classes of one target value.
-
-    Parameters
-    ----------
-    lines : Lines
-        The table, as `anonkit.checks.table_scans.combined` yields it.
-    quasi_identifiers : sequence of str
-        Columns that make up the equivalence classes; none means that all rows are one class.
-    target : str
-        Column whose values are compared within each class.
-    """
-    connection, source = lines.connection, lines.source
-    names = [f"q{at}" for at in range(len(quasi_identifiers))]
-    keys = "".join(f"{lines.column(name)} AS {short}, " for name, short in zip(quasi_identifiers, names, strict=True))
-    grouped = f"GROUP BY {', '.join(names)}" if names else ""
-    cells = f"SELECT {keys}{lines.column(target)} AS target, {lines.rows()} AS n FROM {source} GROUP BY ALL"
-    classes = connection.execute(
-        f"SELECT rows, sum(rows)::BIGINT AS records, coalesce(sum(rows) FILTER (held = 1), 0)::BIGINT AS uniform FROM "
-        f"(SELECT sum(n)::BIGINT AS rows, count(*) AS held FROM ({cells}) {grouped}) WHERE rows > 0 GROUP BY rows"
-    ).fetchnumpy()
-    by_value = f"SELECT {lines.rows()} AS n FROM {source} GROUP BY {lines.column(target)}"
-    counts = connection.execute(by_value).fetchnumpy()["n"]
-    sizes, records = (np.asarray(classes[name], dtype=np.int64) for name in ("rows", "records"))
-    uniform = int(np.asarray(classes["uniform"], dtype=np.int64).sum())
-    held, values = np.unique(np.asarray(counts, dtype=np.int64), return_counts=True)
-    return uniform_shares(target, sizes, records, uniform, held, values)
-
-
-def uniform_shares(target: str, sizes: Any, records: Any, uniform: int, counts: Any, values: Any) -> UniformClasses:
+def uniform_shares(target: str, rows: NDArray[Any], uniform: int, of_values: NDArray[Any]) -> UniformClasses:
     """Return the shares that follow from counts.
 
     Parameters
     ----------
-    sizes, records : array of int
-        Sizes of classes, each once, and the records in classes of that size.
+    rows : array of int, shape (n_classes,)
+        Rows of each class.
     uniform : int
         Records in classes of one value.
-    counts, values : array of int, shape (n_counts,)
-        Records that a value of the target has, ascending, each once, and how many values have so many.
+    of_values : array of int, shape (n_values,)
+        Records of each value of the target.
     """
+    sizes, classes = np.unique(rows, return_counts=True)
+    records = sizes * classes
+    counts, values = np.unique(of_values, return_counts=True)
     n = int(records.sum())
     if n == 0:
         return UniformClasses(target=target, share=0.0, expected_share=0.0, commonest_value=0.0)
-    counts, values = counts[counts > 0], values[counts > 0]
     dealt = {int(size): _all_alike(int(size), n, counts, values) for size in sizes}
     return UniformClasses(
         target=target,

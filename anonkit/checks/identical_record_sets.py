@@ -13,12 +13,13 @@ count.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
-from anonkit.checks.spread_people import fewest_alike_in_spread
-from anonkit.checks.table_scans import SpreadFiles, combined, few_combined
+from anonkit.checks.class_relation import ClassRows, classes_of, table_of
+from anonkit.checks.table_scans import combined, scanned
 
 
 def fewest_values(table: str | Path | pa.Table, quasi_identifiers: Sequence[str], key: str) -> int:
@@ -59,19 +60,41 @@ def fewest_alike(table: str | Path | pa.Table, quasi_identifiers: Sequence[str],
     unit : str
         Column whose distinct values are people.
     """
-    order = ", ".join(f"q{at} NULLS LAST" for at in range(len(quasi_identifiers)))
-    number = f"dense_rank() OVER (ORDER BY {order})" if order else "1"
-    with few_combined(table, (*quasi_identifiers, unit)) as lines:
-        if isinstance(lines, SpreadFiles):
-            return fewest_alike_in_spread(lines, quasi_identifiers, unit)
-        names = "".join(f", {lines.column(name)} AS q{at}" for at, name in enumerate(quasi_identifiers))
-        connection, source, rows = lines.connection, lines.source, lines.rows()
+    with classes_of(table, quasi_identifiers, (unit,)) as classes:
+        found = pa.concat_tables([_NO_SETS, *classes.each_person(WholeSets(unit=unit), unit)])
+    with scanned(found) as (connection, source):
         (fewest, nobodys) = connection.execute(
-            f"WITH counted AS (SELECT {lines.column(unit)} AS person{names}, {rows} AS n FROM {source} GROUP BY ALL), "
-            f"classes AS (SELECT person, {number} AS class, n FROM counted), "
-            "sets AS (SELECT person, list({'class': class, 'n': n} ORDER BY class) AS rows FROM classes "
-            "GROUP BY person), "
-            "alike AS (SELECT count(*) AS people FROM sets GROUP BY rows) "
-            "SELECT (SELECT min(people) FROM alike), (SELECT count(*) FROM sets WHERE person IS NULL)"
+            "SELECT min(people), coalesce(sum(nobodys), 0) FROM (SELECT sum(people) AS people, sum(nobodys) AS nobodys "
+            f"FROM {source} GROUP BY rows)"
         ).fetchall()[0]
     return 0 if nobodys or fewest is None else int(fewest)
+
+
+_NO_SETS = pa.table(
+    {"rows": pa.array([], pa.string()), "people": pa.array([], pa.int64()), "nobodys": pa.array([], pa.int64())}
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WholeSets:
+    """Lists the whole set of rows of each of some people."""
+
+    unit: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Column that it looks at."""
+        return (self.unit,)
+
+    def __call__(self, people: ClassRows) -> pa.Table:
+        """Return the sets, as texts of `rows`: how many `people` have each, and how many of them are `nobodys` rows."""
+        lines = people.lines
+        return table_of(
+            lines.connection,
+            f"WITH counted AS (SELECT {lines.column(self.unit)} AS person, class, {lines.rows()} AS n "
+            f"FROM {lines.source} GROUP BY ALL), "
+            "sets AS (SELECT person, string_agg(class || ' ' || n, ',' ORDER BY class) AS rows FROM counted "
+            "GROUP BY person) "
+            "SELECT rows, count(*)::BIGINT AS people, count(*) FILTER (person IS NULL)::BIGINT AS nobodys FROM sets "
+            "GROUP BY rows",
+        )

@@ -28,6 +28,7 @@ from anonkit.checks.local_params import PublishedAnswers, RandomizedColumn, Tran
 from anonkit.checks.local_promise import promise_checks, published_loss
 from anonkit.checks.local_shuffle import shuffle_checks
 from anonkit.checks.promise_checkers import FileChecks
+from anonkit.checks.written_files import own_methods
 from anonkit.promises.guarantee import Check
 
 LEVEL = 1e-6
@@ -180,10 +181,6 @@ def _spread_check(answer: RandomizedColumn, how: Transformation, counted: Column
     )
 
 
-_SHUFFLED = ("rr", "errph", "trr", "ppnb")
-"""Methods whose reports state what the secret shuffle of the rows adds."""
-
-
 def local_checks(
     data: Path, params: Mapping[str, Any], report: Mapping[str, Any], *, is_promised: bool
 ) -> Iterator[Check]:
@@ -220,7 +217,7 @@ def local_file_checks(
     table = read_answers(params)
     promised = list(promise_checks(table, report, is_promised=is_promised))
     later: list[Check] = []
-    if "shuffle" in report or report["method"]["name"] in _SHUFFLED:
+    if "shuffle" in report or report["method"]["name"] in own_methods():  # all of ours state what a shuffle adds
         later += shuffle_checks(table, report, published_loss(table).epsilon)
     counts = count_answers(data, table)
     cells = list(cell_checks(table, counts))

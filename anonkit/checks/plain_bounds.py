@@ -24,6 +24,7 @@ from anonkit.bundle.labelled_parts import labelled_rows
 from anonkit.checks.disclosure import measure
 from anonkit.checks.recoded_labels import labels_of
 from anonkit.checks.sameness import named, none_of
+from anonkit.checks.written_files import is_recoded
 from anonkit.promises.guarantee import Check
 
 _WHOLE = re.compile(r"u?int(8|16|32)|int64")
@@ -61,7 +62,7 @@ def read_as_labels(data: Path, schema: pa.Schema, params: Mapping[str, Any]) -> 
     ReleaseFormatError, LookupError, ValueError, TypeError, AttributeError
         The params are damaged, or a column is not there.
     """
-    if KEY not in params or "recoding" not in params:
+    if KEY not in params or not is_recoded(params):
         yield Labelled(data=data, schema=schema, checks=())
         return
     columns = bound_columns(params)

@@ -244,7 +244,7 @@ def masks_of(params: Mapping[str, Any], facts: PublicFacts) -> list[dict[str, Fl
         for name, values in rule.items():
             one = rules.determined.get(name)
             if one is None:
-                of, mask = name, _shares_meant(own[name].domain, values, facts.traits.places)
+                of, mask = name, _shares_meant(own[name].domain, values, facts.family.places)
             else:
                 of = one.of
                 mask = np.array(

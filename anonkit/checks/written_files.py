@@ -33,14 +33,11 @@ if TYPE_CHECKING:
     from jsonschema_rs import Validator
 
 
-OWN = frozenset(
-    {
-        "c45-arithmetic", "c45-halving", "datafly", "diffgen", "diffp-c45", "diffp-id3", "diffprf", "diffprfs",
-        "dp-forest", "dp-marginals", "dp-nb", "dp-tables", "dp-tree", "dt-diff", "edprf", "errph", "greedy-hamdist",
-        "incognito", "mdav", "mondrian", "pinq-id3", "ppnb", "recoded", "rfka", "rr", "safepub", "sulq-id3", "trr",
-    }
-)  # fmt: skip
-"""Methods of anonkit: what they write is known."""
+@functools.cache
+def own_methods() -> frozenset[str]:
+    """Return the names of the methods of anonkit: those for which the schema of the params has a rule."""
+    rules = params_schema()["allOf"]
+    return frozenset(name for rule in rules for name in rule["if"]["properties"]["method"]["enum"])
 
 
 class Order:
@@ -71,15 +68,17 @@ def key_checks(params: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator
     params, report : mapping
         The sidecars.
     """
-    is_own = report["method"]["name"] in OWN
+    is_own = report["method"]["name"] in own_methods()
     wrong = _errors(_params_validator(is_own=is_own), params) + _errors(_report_validator(is_own=is_own), report)
-    if "recoding" not in params:  # there are no classes
+    if not is_recoded(params):  # there are no classes
         wrong += len(_measures(report, is_own=is_own)) + (report["disclosure_risk"] != {})
     if not {"mixtures", "histograms"} & set(params):  # no noisy counts of columns
         wrong += sum("mean" in column for column in report["columns"])
     if is_own:
         wrong += any(value is None for value in report["rows"].values())
-        wrong += set(report["rows"]) != _rows_published(params) and ("draw" in params or "recoding" not in params)
+        form = params["format"]
+        counted = {"in", "suppressed", "out"} if form == _ANSWERS else {"out"}
+        wrong += set(report["rows"]) != counted and form != PARAMS_FORMAT
     yield none_of("documents", wrong)
 
 
@@ -88,9 +87,9 @@ def _measures(report: Mapping[str, Any], *, is_own: bool) -> set[str]:
     return {key for key in report["utility"] if is_own or key in report_schema()["$defs"]["utility"]["properties"]}
 
 
-def _rows_published(params: Mapping[str, Any]) -> set[str]:
-    """Return which numbers of rows a release with noise publishes: of a randomized table also those read."""
-    return {"in", "suppressed", "out"} if "asked_column" in params else {"out"}
+def is_recoded(params: Mapping[str, Any]) -> bool:
+    """Return True if the rows of a release are those of its source, with values made coarser."""
+    return "recoding" in params
 
 
 @functools.cache
@@ -123,8 +122,10 @@ def _errors(validator: Validator, document: Mapping[str, Any]) -> int:
 
 PARAMS_FORMAT = "anonkit-params/2"
 """Of releases with a recoding; the params of others name the format of their mechanism."""
+_ANSWERS = "anonkit-randomized-1"
+"""Of randomized answers, which say how many rows were read."""
 _MECHANISMS = (
-    "anonkit-randomized-1", "anonkit-forest-1", "anonkit-forest-2",
+    _ANSWERS, "anonkit-forest-1", "anonkit-forest-2",
     "anonkit-noisy-tables-1", "anonkit-noisy-tables-2",
     "anonkit-noisy-histogram-1", "anonkit-aggregates-1",
     "anonkit-marginals-1", "anonkit-marginals-2", "anonkit-statement-1",
@@ -160,7 +161,7 @@ def refuse_other_formats(params: Mapping[str, Any], report: Mapping[str, Any], s
                 f"written by an older format: {file} is {version}, which lacks what is checked today",
                 f"release the table anew, or validate with the version that wrote it (anonkit {_version(report)})",
             )
-        known = (_RECODED if "recoding" in params else _MECHANISMS) if file == "params.json" else _CURRENT[file]
+        known = (_RECODED if is_recoded(params) else _MECHANISMS) if file == "params.json" else _CURRENT[file]
         if version not in known:
             raise ReleaseFormatError(
                 f"{file} is of a format that this version of anonkit does not know", "use the version that wrote it"

@@ -28,6 +28,7 @@ _VOTES = {
     "majority": "majority: the commonest class of each tree's leaf",
     "sum": "sum: the class probabilities of the trees' leaves, added up",
 }
+LEARNERS = ("dtpd", "dtcrd")
 ESTIMATORS = ("shrunken", "likelihood", "moment", "published")
 _ESTIMATORS = {
     "shrunken": "shrunken: shares behind randomized answers are shrunken towards no effect of the class by their noise",
@@ -43,6 +44,11 @@ _ESTIMATORS = {
 @reading_options
 @click.option("--predictions", metavar="FILE", help="Write class, or number, and probabilities of each test row there.")
 @click.option("--model", metavar="FILE", help="Write the model there, as JSON.")
+@click.option(
+    "--learner",
+    type=click.Choice(LEARNERS),
+    help="A decision tree in place of naive Bayes: dtpd of categories and bins, dtcrd of numbers by trr --center.",
+)
 @click.option(
     "--estimator",
     type=click.Choice(ESTIMATORS),
@@ -82,6 +88,7 @@ def command(
     how: Mapping[str, Any],
     predictions: str | None,
     model: str | None,
+    learner: str | None,
     estimator: str | None,
     vote: str | None,
     target: str | None,
@@ -102,10 +109,10 @@ def command(
     anonkit reconstruct out.parquet --draw more.parquet --rows 1000000
     anonkit reconstruct out.parquet --table "age, sex" --given region=north
 
-    OUT is the Parquet file of a release by rr, errph, trr, ppnb or dp-nb (the model is naive Bayes), by a tree method
-    such as edprf (the model is its forest), or by dp-marginals (the model is its mixture, which predicts any column,
-    draws rows and counts them); its params.json is beside it, and nothing else is needed. Learning from a release
-    costs no privacy.
+    OUT is the Parquet file of a release by rr, errph, trr, ppnb or dp-nb (the model is naive Bayes, or a tree), by a
+    tree method such as edprf (the model is its forest), or by dp-marginals (the model is its mixture, which predicts
+    any column, draws rows and counts them); its params.json is beside it, and nothing else is needed. Learning from a
+    release costs no privacy.
     """
     from anonkit.bundle.signing import refuse_replacing
     from anonkit.consumers.mixture_classifier import MixtureQuestions, conditions_typed, tables_typed
@@ -130,6 +137,7 @@ def command(
             test=table,
             predictions=predictions,
             model=model,
+            learner=learner,
             estimator=estimator,
             vote=vote,
             questions=questions,
@@ -168,6 +176,8 @@ def _text(release: str, reconstruction: Reconstruction, written: Sequence[str | 
     lines = [click.style(one_line(head), bold=True)]
     shares = ", ".join(f"{name} {percent(share['share'])}" for name, share in document["classes"].items())
     lines.append(one_line(f"{'Bins' if reconstruction.is_regression else 'Classes':11}{shares}"))
+    if document["model"].startswith("decision tree"):
+        lines.append(f"Model      {document['model']} on {', '.join(document['attributes'])}")
     lines += [] if reconstruction.estimator is None else [f"Estimator  {_ESTIMATORS[reconstruction.estimator]}"]
     lines += [] if reconstruction.vote is None else [f"Vote       {_VOTES[reconstruction.vote]}"]
     lines += _pair_lines(reconstruction)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The receiver's side of a release: models and estimates that need neither Spark nor the owner's methods.
 
-To train on a randomized table:      `NaiveBayes`.
+To train on a randomized table:      `NaiveBayes`, `RandomizedTree`.
 To predict by a published forest:    `Forest`.
 To train on a k-anonymous table:     `ReleaseFeatures`.
 To do so from files and score it:    `reconstruct`.
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from anonkit.consumers.mixture_classifier import MixtureClassifier as MixtureClassifier
     from anonkit.consumers.mixture_classifier import MixtureQuestions as MixtureQuestions
     from anonkit.consumers.naive_bayes import NaiveBayes as NaiveBayes
+    from anonkit.consumers.randomized_trees.randomized_tree import RandomizedTree as RandomizedTree
     from anonkit.consumers.reconstruction import reconstruct as reconstruct
     from anonkit.consumers.regressor import ReleaseRegressor as ReleaseRegressor
     from anonkit.consumers.release_features import ReleaseFeatures as ReleaseFeatures
@@ -41,6 +42,7 @@ _HOME = {
     "MixtureClassifier": "mixture_classifier",
     "MixtureQuestions": "mixture_classifier",
     "NaiveBayes": "naive_bayes",
+    "RandomizedTree": "randomized_trees.randomized_tree",
     "ReleaseFeatures": "release_features",
     "ReleaseRegressor": "regressor",
     "aggregate_tables": "tables",

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonkit.domains.coded_columns import FloatArray, IntArray, recode_array
-from anonkit.domains.number_bins import UNKNOWN, Categories, NumberBins
+from anonkit.domains.number_bins import UNKNOWN, Categories, Grid, NumberBins
 from anonkit.errors import SourceError, did_you_mean
 
 
@@ -74,6 +74,16 @@ class Columns:
         if isinstance(domain, NumberBins):
             return domain.bins_of(self.numbers(name))
         return recode_array(self.array(name), domain.codes_of, UNKNOWN, False)
+
+    def true_codes(self, name: str, domain: Categories | Grid) -> IntArray:
+        """Return the code of each true value, `UNKNOWN` outside the domain, shape (n,)."""
+        if isinstance(domain, Categories):
+            return self.codes(name, domain)
+        values = self.numbers(name)
+        absent = np.isnan(values) & (not domain.has_missing)
+        codes = domain.encode(np.where(absent, domain.lower, values)).astype(np.int64)
+        codes[absent] = UNKNOWN
+        return codes
 
     def numbers(self, name: str) -> FloatArray:
         """Return the cells as floats, NaN for missing, shape (n,).

@@ -157,15 +157,9 @@ class ShareFactor(
 
     def codes(self, data: Columns) -> IntArray:
         """Return the code of each true value, `UNKNOWN` outside the domain."""
-        domain, name = self.attribute.domain, self.attribute.name
-        if isinstance(domain, Categories):
-            return data.codes(name, domain)
+        domain = self.attribute.domain
         assert domain is not None  # noqa: S101 - shares need a domain
-        values = data.numbers(name)
-        absent = np.isnan(values) & (not domain.has_missing)
-        codes = domain.encode(np.where(absent, domain.lower, values)).astype(np.int64)
-        codes[absent] = UNKNOWN
-        return codes
+        return data.true_codes(self.attribute.name, domain)
 
     def log_likelihood(self, data: Columns) -> tuple[FloatArray, int]:
         """Return ln P(true value | class), shape (n, n_classes), and how many values the factor knows nothing about."""

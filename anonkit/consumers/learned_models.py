@@ -74,14 +74,19 @@ def statistics_of_tables(params: Mapping[str, Any]) -> ClassStatistics:
 
 
 def learned_from_files(
-    release: str | Path, estimator: str | None, vote: str | None, asked: MixtureQuestions, settings: Mapping[str, Any]
+    release: str | Path,
+    estimator: str | None,
+    vote: str | None,
+    asked: MixtureQuestions,
+    settings: Mapping[str, Any],
+    learner: str | None = None,
 ) -> tuple[Any, Described | None]:
     """Return the model for the format of the params, and its description; None where it predicts nothing.
 
     Parameters
     ----------
     release : path
-    estimator, vote, settings
+    estimator, vote, settings, learner
         As in `reconstruct`.
     asked : MixtureQuestions
         What only a mixture can answer.
@@ -92,6 +97,9 @@ def learned_from_files(
         Those of `reconstruct`: the release has no model, or one of another kind than the queries need.
     """
     params = read_params(release)
+    if learner is not None:
+        asked.refuse()
+        return _of_learner(release, params, learner, {"estimator": estimator, "vote": vote}, settings)
     if params.get("format") in MIXTURES:
         return _of_mixture(params, estimator, vote, asked, settings)
     asked.refuse()
@@ -128,6 +136,34 @@ def learned_from_files(
     chosen = {} if estimator is None else {"estimator": estimator}
     learned = NaiveBayes.from_release(release, **chosen, **settings)
     return learned, described(learned)
+
+
+def _of_learner(
+    release: str | Path,
+    params: Mapping[str, Any],
+    learner: str,
+    choices: Mapping[str, str | None],
+    settings: Mapping[str, Any],
+) -> tuple[Any, Described]:
+    """Return the decision tree of a randomized release.
+
+    Raises
+    ------
+    ParameterError
+        The release shows no randomized rows, or a choice is one of another model.
+    """
+    for name, given in choices.items():
+        if given is not None:
+            raise ParameterError(f"{name} is for other models, and {learner} grows a tree", f"leave {option(name)} out")
+    if params.get("format") != RANDOMIZED_FORMAT:
+        raise ParameterError(
+            f"{learner} needs rows that were randomized one by one, and this release holds others",
+            f"leave {option('learner')} out, or ask for a release by errph, rr, ppnb or trr",
+        )
+    from anonkit.consumers.randomized_trees.randomized_tree import RandomizedTree
+
+    tree = RandomizedTree.from_release(release, learner=learner, **settings)
+    return tree, tree.described()
 
 
 def learned_from(params: Mapping[str, Any], released: object) -> tuple[NaiveBayes | Forest, Described] | None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from anonkit.consumers.marginal_model import MarginalModel, MarginalTable
     from anonkit.consumers.mixture_classifier import MixtureClassifier
     from anonkit.consumers.naive_bayes import NaiveBayes
+    from anonkit.consumers.randomized_trees.randomized_tree import RandomizedTree
     from anonkit.consumers.regressor import ReleaseRegressor
     from anonkit.consumers.row_conditions import RowCondition
 
@@ -40,7 +41,7 @@ RECONSTRUCTION_STEPS = ("learning the model", "predicting the test rows", "writi
 class Reconstruction:
     """A model learned from a release, with what was made of it."""
 
-    model: NaiveBayes | Forest | MixtureClassifier | ReleaseRegressor | MarginalModel
+    model: NaiveBayes | RandomizedTree | Forest | MixtureClassifier | ReleaseRegressor | MarginalModel
     """Of a release for any purpose without a column to predict the mixture itself."""
     described: Described | None
     """Description of the model; None where it predicts no column."""
@@ -104,6 +105,7 @@ def reconstruct(
     test: object = None,
     predictions: str | Path | None = None,
     model: str | Path | None = None,
+    learner: str | None = None,
     estimator: str | None = None,
     vote: str | None = None,
     questions: MixtureQuestions | None = None,
@@ -113,9 +115,9 @@ def reconstruct(
 ) -> Reconstruction:
     """Learn a model from a release with noise, and score it on a table of true values.
 
-    A randomized release gives a naive Bayes model, a release of differentially private trees its forest, a release by
-    `dp-marginals` its mixture, which predicts any column; where the column is a number, the model is a regressor
-    around one of these, whose classes are bins.
+    A randomized release gives a naive Bayes model or a decision tree, a release of differentially private trees its
+    forest, a release by `dp-marginals` its mixture, which predicts any column; where the column is a number, the model
+    is a regressor around one of these, whose classes are bins.
 
     Parameters
     ----------
@@ -127,6 +129,8 @@ def reconstruct(
         Parquet file to write the predictions to, one row per row of `test`.
     model : path, optional
         JSON file to write the model to.
+    learner : {"dtpd", "dtcrd"}, optional
+        A decision tree in place of naive Bayes, see `RandomizedTree`: of categories and bins, or of numbers by `trr`.
     estimator : {"shrunken", "likelihood", "moment", "published"}, optional
         How the shares of a naive Bayes model are estimated; shrunken by default. A forest has none.
     vote : {"pooled", "majority", "sum"}, optional
@@ -138,7 +142,8 @@ def reconstruct(
     progress : callable, optional
         Called with each of `RECONSTRUCTION_STEPS` as it begins.
     **settings
-        `smoothing`, `numbers` of `NaiveBayes`; `smoothing` of `Forest`.
+        `smoothing`, `numbers` of `NaiveBayes`; `smoothing` of `Forest`; `max_depth`, `min_rows`, `cells` of
+        `RandomizedTree`.
 
     Warns
     -----
@@ -171,7 +176,7 @@ def reconstruct(
     refuse_existing((predictions, model, asked.draw), force, read=read)
     begin = progress or (lambda _step, _share: None)
     begin(RECONSTRUCTION_STEPS[0], 0.0)
-    learned, described = learned_from_files(release, estimator, vote, asked, settings)
+    learned, described = learned_from_files(release, estimator, vote, asked, settings, learner)
     if described is None:
         if test is not None or model is not None:
             raise ParameterError(
@@ -207,33 +212,34 @@ def reconstruct(
     )
 
 
-def _mixture_of(learned: NaiveBayes | Forest | MixtureClassifier) -> MarginalModel | None:
+def _mixture_of(learned: NaiveBayes | RandomizedTree | Forest | MixtureClassifier) -> MarginalModel | None:
     from anonkit.consumers.marginal_model import MarginalModel
 
     model = getattr(learned, "model_", None)
     return model if isinstance(model, MarginalModel) else None
 
 
-def _vote_of(learned: NaiveBayes | Forest | MixtureClassifier) -> str | None:
+def _vote_of(learned: NaiveBayes | RandomizedTree | Forest | MixtureClassifier) -> str | None:
     """Return the vote of the trees, where trees decided."""
     return getattr(learned, "vote_", None) if getattr(learned, "scores_", None) is None else None
 
 
-def _regressor(learned: NaiveBayes | Forest | MixtureClassifier) -> ReleaseRegressor:
+def _regressor(learned: NaiveBayes | RandomizedTree | Forest | MixtureClassifier) -> ReleaseRegressor:
     from anonkit.consumers.regressor import ReleaseRegressor
 
     return ReleaseRegressor.of(learned)
 
 
-def _power_of(learned: NaiveBayes | Forest | MixtureClassifier) -> LearningPower | None:
+def _power_of(learned: NaiveBayes | RandomizedTree | Forest | MixtureClassifier) -> LearningPower | None:
     """Return the power of the release for its target, warning where there is none."""
     from anonkit.consumers.naive_bayes import NaiveBayes
 
-    if not isinstance(learned, NaiveBayes):
+    model = getattr(learned, "naive_bayes_", learned)  # the power is the rows', whatever is grown on them
+    if not isinstance(model, NaiveBayes):
         return None
     from anonkit.consumers.learning_power import learning_power, warn_of_power
 
-    power = learning_power(learned.model_)
+    power = learning_power(model.model_)
     warn_of_power(power, stacklevel=3)
     return power
 

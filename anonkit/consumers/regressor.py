@@ -22,6 +22,7 @@ from anonkit.published.product_mixtures import FORMATS as MIXTURES
 from anonkit.published.tree_model import FORMATS as FORESTS
 
 if TYPE_CHECKING:
+    from anonkit.consumers.randomized_trees.randomized_tree import RandomizedTree
     from anonkit.published.randomized_table import PublishedTable
     from anonkit.published.tree_model import PublishedForest
 
@@ -43,7 +44,7 @@ class ReleaseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    model_ : Forest, MixtureClassifier or NaiveBayes
+    model_ : Forest, MixtureClassifier, NaiveBayes or RandomizedTree
         The classifier of the bins: its `predict_proba` is their distribution given a row.
     bins_ : NumberBins
         The bins of the target, with the representative number of each.
@@ -100,11 +101,11 @@ class ReleaseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return cls(settings=settings or None)._around(kind.from_release(path, **settings))
 
     @classmethod
-    def of(cls, model: Forest | MixtureClassifier | NaiveBayes) -> Self:
+    def of(cls, model: Forest | MixtureClassifier | NaiveBayes | RandomizedTree) -> Self:
         """Return the regressor of a classifier of bins that has been learned."""
         return cls()._around(model)
 
-    def _around(self, model: Forest | MixtureClassifier | NaiveBayes) -> Self:
+    def _around(self, model: Forest | MixtureClassifier | NaiveBayes | RandomizedTree) -> Self:
         classes = _classes_of(model)
         if not isinstance(classes, NumberBins):
             raise ParameterError("the target of this release has classes, not numbers", _HINT)
@@ -128,7 +129,7 @@ class ReleaseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         ParameterError
-            It is a forest or a mixture, which scikit-learn has no place for: this object is its regressor.
+            It is a tree, a forest or a mixture, which scikit-learn has no place for: this object is its regressor.
         """
         check_is_fitted(self)
         if not isinstance(self.model_, NaiveBayes):
@@ -136,7 +137,7 @@ class ReleaseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self.model_.to_sklearn()
 
 
-def _classes_of(model: Forest | MixtureClassifier | NaiveBayes) -> Categories | None:
+def _classes_of(model: Forest | MixtureClassifier | NaiveBayes | RandomizedTree) -> Categories | None:
     if isinstance(model, MixtureClassifier):
         return model.domain_
     if isinstance(model, Forest):

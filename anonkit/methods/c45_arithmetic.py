@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
-from anonkit.budget_rules.forest_rule import ALLOCATIONS
 from anonkit.dp_trees.release.tree_families import NoisyC45
 from anonkit.parameters import check_choice, parameter
-from anonkit.published.tree_attributes import TreeSchema
 
 ORDERS = ("ascending", "descending")
 
@@ -39,7 +36,3 @@ class C45Arithmetic(NoisyC45):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("order", self.order, ORDERS)
-
-    def weights(self, schema: TreeSchema) -> list[Fraction]:
-        """Return the arithmetic progression."""
-        return ALLOCATIONS[f"arithmetic-{self.order}"](self.levels)

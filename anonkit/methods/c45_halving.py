@@ -4,12 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
-from anonkit.budget_rules.forest_rule import halving
 from anonkit.dp_trees.release.tree_families import NoisyC45
-from anonkit.published.tree_attributes import TreeSchema
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +23,3 @@ class C45Halving(NoisyC45):
     name: ClassVar[str] = "c45-halving"
     paper: ClassVar[str] = "the usual allocation, as compared with in Shang et al. 2019"
     summary: ClassVar[str] = "differentially private C4.5 tree: gain ratio of noisy counts, halving budgets"
-
-    def weights(self, schema: TreeSchema) -> list[Fraction]:
-        """Return halves of what is left."""
-        return halving(self.levels)

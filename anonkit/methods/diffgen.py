@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+from anonkit.budget_rules.tree_rule import JOINT
 from anonkit.dp_trees.questions import Counter
-from anonkit.dp_trees.release.tree_families import RATES, rate_parameter, slack_of
+from anonkit.dp_trees.release.tree_families import RATES, rate_parameter
 from anonkit.dp_trees.release.tree_releases import TreeMethod
 from anonkit.dp_trees.taxonomy_specialization import SCORES, SpecializationPlan, specialize
 from anonkit.parameters import check_choice, check_integer, parameter
@@ -41,7 +42,6 @@ class DiffGen(TreeMethod[SpecializationPlan]):
         "paper": {"rate": "published", "score": "max-class", "as_": "cells"}
     }
     taxonomies: ClassVar[bool] = True
-    joint: ClassVar[bool] = False
 
     steps: int = parameter(default=6, range="[1, 100]", help="values that are made finer, one after another")
     score: str = parameter(
@@ -57,31 +57,21 @@ class DiffGen(TreeMethod[SpecializationPlan]):
         check_choice("rate", self.rate, RATES)
 
     @property
-    def slack(self) -> int:
-        """Divisor of the rate of a choice: 2 where the paper spends half of what it charges."""
-        return slack_of(SCORES[self.score], self.rate)
-
-    def published_claim(self) -> str | None:
-        """Return that the paper claims more than it spends."""
-        if self.slack == 1:
-            return None
-        return f"The paper claims epsilon = {self.epsilon:g} for this; its choices of splits lose half of their shares."
-
-    @property
     def weighted(self) -> bool:
         """True when the cuts of an interval share one weight."""
         return False
 
     def plan_of(self, schema: TreeSchema) -> SpecializationPlan:
         """Return the steps with their budget."""
+        asked = self.asked(schema)
         return SpecializationPlan(
             schema=schema,
             epsilon=self.epsilon,
-            steps=self.steps,
-            score=SCORES[self.score],
-            joint=self.joint,
+            steps=asked.steps,
+            score=SCORES[asked.score],
+            joint=asked.paper.split == JOINT,
             weighted=self.weighted,
-            slack=self.slack,
+            slack=asked.slack,
             rows_per_unit=self.rows_per_unit,
             adjacency=self.neighbours,
         )

@@ -4,12 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
-from anonkit.dp_trees.release.tree_families import FriedmanSchusterTree, PrunedTree, slack_of
-from anonkit.dp_trees.split_selection import SCORES, CutThenAttribute, SplitSelection
-from anonkit.published.tree_attributes import TreeSchema
+from anonkit.dp_trees.release.tree_families import FriedmanSchusterTree, PrunedTree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,20 +25,3 @@ class DiffPC45(FriedmanSchusterTree, PrunedTree):
     name: ClassVar[str] = "diffp-c45"
     paper: ClassVar[str] = "Friedman & Schuster: Data mining with differential privacy, KDD 2010"
     summary: ClassVar[str] = "differentially private C4.5 tree: cuts, then attributes, by the exponential mechanism"
-
-    def weights(self, schema: TreeSchema) -> list[Fraction]:
-        """Return the number of draws on each level."""
-        return [Fraction(2 + _numbers(schema))] * self.depth + [Fraction(2)]
-
-    def count_shares(self, schema: TreeSchema) -> list[Fraction]:
-        """Return one draw of each level."""
-        return [Fraction(1, 2 + _numbers(schema))] * self.depth + [Fraction(1, 2)]
-
-    def selection(self) -> SplitSelection:
-        """Return the choice of cuts, then of the attribute."""
-        score = SCORES[self.score]
-        return CutThenAttribute(score=score, slack=slack_of(score, self.rate))
-
-
-def _numbers(schema: TreeSchema) -> int:
-    return sum(attribute.is_cut and attribute.n_splits > 0 for attribute in schema.attributes)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from anonkit.dp_trees.release.declared_schema import bins_parameter
-from anonkit.dp_trees.release.tree_families import FriedmanSchusterTree, slack_of
-from anonkit.dp_trees.split_selection import SCORES, JointSelection, SplitSelection
+from anonkit.dp_trees.release.tree_families import FriedmanSchusterTree
 from anonkit.published.tree_attributes import Split
 
 
@@ -31,8 +30,3 @@ class DiffPID3(FriedmanSchusterTree):
     number_split: ClassVar[Split] = Split.MULTIWAY
 
     bins: int = bins_parameter(8)
-
-    def selection(self) -> SplitSelection:
-        """Return the exponential mechanism on attributes."""
-        score = SCORES[self.score]
-        return JointSelection(score=score, mechanism="exponential", slack=slack_of(score, self.rate))

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from anonkit.dp_trees.release.declared_schema import bins_parameter
-from anonkit.dp_trees.release.tree_families import slack_of
-from anonkit.dp_trees.split_selection import SCORES, JointSelection, SplitSelection
 from anonkit.methods.diffprfs import DiffPRFs
 from anonkit.published.tree_attributes import Split
 
@@ -35,8 +33,3 @@ class DiffPRF(DiffPRFs):
     }
 
     bins: int = bins_parameter(8)
-
-    def selection(self) -> SplitSelection:
-        """Return the choice of the attribute."""
-        score = SCORES[self.score]
-        return JointSelection(score=score, mechanism="exponential", slack=slack_of(score, self.rate))

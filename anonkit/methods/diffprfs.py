@@ -8,18 +8,15 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from anonkit.dp_trees.plan import Threshold
 from anonkit.dp_trees.release.tree_families import (
     RATES,
     ScoredTree,
-    one_deviation,
     rate_parameter,
     score_parameter,
-    slack_of,
     vote_parameter,
 )
-from anonkit.dp_trees.split_selection import SCORES, CutThenAttribute, SplitSelection
-from anonkit.dp_trees.tree_rows import ROWS, TreeRows
+from anonkit.dp_trees.split_selection import SCORES
+from anonkit.dp_trees.tree_rows import ROWS
 from anonkit.parameters import check_choice, check_integer, parameter
 from anonkit.published.tree_attributes import Split
 from anonkit.published.tree_model import VOTES
@@ -45,7 +42,6 @@ class DiffPRFs(ScoredTree):
     paper: ClassVar[str] = "Mu et al.: DiffPRFs, Journal on Communications 37(9), 2016"
     summary: ClassVar[str] = "differentially private forest: bootstrap, numbers cut by the exponential mechanism"
     example: ClassVar[Mapping[str, Any]] = MappingProxyType({"epsilon": 1.0, "trees": 3, "depth": 2})
-    threshold: ClassVar[Threshold] = staticmethod(one_deviation)
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {
             "rows": "published-bootstrap",
@@ -86,33 +82,14 @@ class DiffPRFs(ScoredTree):
         check_choice("branches", self.branches, tuple(BRANCHES))
 
     @property
-    def voted(self) -> str:
-        """Vote that the owner declares."""
-        return self.vote
-
-    @property
     def category_split(self) -> Split:
         """Split of a category."""
         return BRANCHES[self.branches]
 
-    @property
-    def square_root(self) -> bool:
-        """True: a random forest."""
-        return True
-
-    def drawn_rows(self) -> TreeRows:
-        """Return the rows that each tree sees."""
-        return ROWS[self.rows](trees=self.trees)
-
-    def selection(self) -> SplitSelection:
-        """Return the choice of cuts, then of the attribute."""
-        score = SCORES[self.score]
-        return CutThenAttribute(score=score, slack=slack_of(score, self.rate))
-
     def published_claim(self) -> str | None:
         """Return that the paper counts a row that is copied as one."""
         if self.rows != "published-bootstrap":
-            return None
+            return super().published_claim()
         return (
             f"The paper claims epsilon = {self.epsilon:g}: it gives every tree epsilon / {self.trees} as if a row were "
             "in it once. A bootstrap takes rows several times, and the copies add up."

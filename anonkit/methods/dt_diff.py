@@ -31,7 +31,6 @@ class DTDiff(DiffGen):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {"rate": "published", "score": "max-class", "weights": "shared", "as_": "cells"}
     }
-    joint: ClassVar[bool] = True
 
     weights: str = parameter(
         default="shared",

@@ -7,19 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from anonkit.budget_rules.forest_rule import ALLOCATIONS
-from anonkit.dp_trees.plan import LEAVES, Choices, LabelOnly, NoisyClassCounts
+from anonkit.budget_rules.tree_rule import OVER_LEVELS
+from anonkit.dp_trees.plan import LEAVES
 from anonkit.dp_trees.release.declared_schema import bins_parameter
-from anonkit.dp_trees.release.tree_families import RATES, rate_parameter, slack_of, vote_parameter
+from anonkit.dp_trees.release.tree_families import RATES, rate_parameter, vote_parameter
 from anonkit.dp_trees.release.tree_releases import GrownTrees
-from anonkit.dp_trees.split_selection import GINI, JointSelection
-from anonkit.dp_trees.tree_rows import Disjoint
 from anonkit.parameters import check_choice, check_integer, parameter
-from anonkit.published.tree_attributes import Split, TreeSchema
+from anonkit.published.tree_attributes import Split
 from anonkit.published.tree_model import VOTES
 
 STOPS = ("depth", "pure")
-OVER_LEVELS = {"harmonic": "harmonic", "linear": "arithmetic-ascending", "uniform": "uniform"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,20 +76,6 @@ class EDPRF(GrownTrees):
         check_choice("rate", self.rate, RATES)
         check_choice("vote", self.vote, VOTES)
 
-    def choices(self, schema: TreeSchema) -> Choices:
-        """Return eDPRF's choices."""
-        slack = slack_of(GINI, self.rate)
-        return Choices(
-            rows=Disjoint(trees=self.trees),
-            levels=self.depth,
-            weights=tuple(ALLOCATIONS[OVER_LEVELS[self.allocation]](self.depth)),
-            selection=JointSelection(score=GINI, slack=slack),
-            leaf=LabelOnly(slack=slack) if self.leaf == LabelOnly.name else NoisyClassCounts(),
-            align=True,
-            vote=self.vote,
-            noiseless_purity=self.stop == "pure",
-        )
-
     def no_guarantee(self) -> str | None:
         """Return that the published stop rule has no noise."""
         if self.stop != "pure":
@@ -101,13 +84,4 @@ class EDPRF(GrownTrees):
             "The published algorithm makes a node a leaf when all its rows have one class. That test looks at the "
             f"rows without noise: one row can change the shape of a tree with certainty. The claim of the paper, "
             f"epsilon = {self.epsilon:g}, holds without it (stop=depth)."
-        )
-
-    def published_claim(self) -> str | None:
-        """Return that the paper claims more than it spends."""
-        if self.rate != "published":
-            return None
-        return (
-            f"The paper claims epsilon = {self.epsilon:g}; what it chooses by permute-and-flip loses half of its "
-            "share, since a row that comes moves all scores one way."
         )

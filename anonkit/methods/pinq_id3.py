@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from anonkit.domains.coded_columns import FloatArray
 from anonkit.dp_trees.release.tree_families import NoisyID3
-from anonkit.dp_trees.split_selection import NoisyCounts, noisy_information_gain
+from anonkit.dp_trees.split_selection import noisy_information_gain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,4 +27,4 @@ class PINQID3(NoisyID3):
     name: ClassVar[str] = "pinq-id3"
     paper: ClassVar[str] = "Blum et al., PODS 2005; as in Friedman & Schuster, KDD 2010"
     summary: ClassVar[str] = "differentially private ID3 tree: gain of noisy counts of disjoint parts (PINQ)"
-    counted: ClassVar[NoisyCounts] = NoisyCounts(measure=noisy_information_gain)
+    measure: ClassVar[Callable[[FloatArray], FloatArray]] = staticmethod(noisy_information_gain)

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from anonkit.domains.coded_columns import FloatArray
 from anonkit.dp_trees.release.tree_families import NoisyID3
-from anonkit.dp_trees.split_selection import NoisyCounts, sulq_information
+from anonkit.dp_trees.split_selection import sulq_information
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,4 +27,4 @@ class SuLQID3(NoisyID3):
     name: ClassVar[str] = "sulq-id3"
     paper: ClassVar[str] = "Blum et al., PODS 2005; as in Friedman & Schuster, KDD 2010, algorithm 1"
     summary: ClassVar[str] = "differentially private ID3 tree: gain of noisy counts queried one by one (SuLQ)"
-    counted: ClassVar[NoisyCounts] = NoisyCounts(measure=sulq_information, separate_totals=True)
+    measure: ClassVar[Callable[[FloatArray], FloatArray]] = staticmethod(sulq_information)

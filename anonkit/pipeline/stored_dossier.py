@@ -88,8 +88,6 @@ ONE_VALUE = "every released row shows the same value"
 """Why the report states that a column was dropped."""
 _HOW_RELEASED: tuple[Literal["detail", "released_values", "values"], ...] = ("detail", "released_values", "values")
 """Keys of a column's entry that say how it was released."""
-_COUNTED_AT_ONCE = 64
-"""Columns whose values one query counts: DuckDB holds 5 MB for each, however few its values are, and may have 1 GB."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -143,17 +141,16 @@ def _counted(
     """Count the distinct values of some columns, missing among them, and list those of some."""
     with combined(spool, names) as lines:
         connection, source = lines.connection, lines.source
-        cells = {name: lines.column(name) for name in names}
-        parts = [f"count(DISTINCT {own}) + (count({own}) < count(*))::BIGINT" for own in cells.values()]
-        counts: list[int] = []
-        for first in range(0, len(parts), _COUNTED_AT_ONCE):
-            some = ", ".join(parts[first : first + _COUNTED_AT_ONCE])
-            counts += connection.execute(f"SELECT {some} FROM {source}").fetchall()[0]
-        values = {
-            name: {row[0] for row in connection.execute(f"SELECT DISTINCT {cells[name]} FROM {source}").fetchall()}
-            for name in listed
+        different = {name: f"SELECT DISTINCT {lines.column(name)} FROM {source}" for name in names}
+        values = {name: {row[0] for row in connection.execute(different[name]).fetchall()} for name in listed}
+        # a query for each column: counted side by side, DuckDB holds 5 MB for each, and takes 10 ms to get them
+        counts = {
+            name: len(values[name])
+            if name in values
+            else int(connection.execute(f"SELECT count(*) FROM ({different[name]})").fetchall()[0][0])
+            for name in names
         }
-    return dict(zip(names, map(int, counts), strict=True)), values
+    return counts, values
 
 
 def _entry(

@@ -13,6 +13,7 @@ from anonkit.documents import ReportPart, left_out
 from anonkit.domains.coded_columns import FloatArray
 from anonkit.domains.number_bins import UNKNOWN
 from anonkit.errors import SourceError
+from anonkit.utility.class_scores import area_under_curve
 from anonkit.utility.number_models import number_scores, score_errors
 
 
@@ -119,11 +120,9 @@ def regression_scores(predicted: FloatArray, truth: FloatArray) -> RegressionSco
 
 def _area(truth: NDArray[np.int64], shares: FloatArray) -> float | None:
     """Return the area under the ROC curve, of the second class of two or the mean of each class against the rest."""
-    from sklearn.metrics import roc_auc_score
-
     classes = [1] if shares.shape[1] == 2 else range(shares.shape[1])
     areas = [
-        float(roc_auc_score(truth == class_, shares[:, class_]))
+        area_under_curve(truth == class_, shares[:, class_])
         for class_ in classes
         if 0 < (truth == class_).sum() < truth.size
     ]

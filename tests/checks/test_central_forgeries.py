@@ -700,38 +700,6 @@ def test_a_forged_release_is_refused(releases: dict[str, Files], forgery: str, t
     assert check == "" or any(name.startswith(check) for name in failed), failed
 
 
-def test_a_release_of_a_version_that_did_not_tell_its_rule_is_checked_by_its_account(
-    releases: dict[str, Files], tmp_path: Path
-) -> None:
-    """Nothing but the block of the rule, and the checks of it, is missing: it validates."""
-
-    def earlier(files: Files) -> None:
-        del files.params["rule"]
-        done = files.report["verification"]["checks"]
-        files.report["verification"]["checks"] = [one for one in done if not one["name"].startswith("rule")]
-
-    code, failed = verdict(forged(releases["dp-forest weights"], earlier, tmp_path))
-    assert (code, list(failed)) == (0, [])
-
-
-@pytest.mark.parametrize("unknown", [("interaction",), ("dependence", "interaction")])
-def test_a_release_of_a_version_that_asked_less_of_pairs_is_checked_by_the_rule_of_its_time(
-    unknown: tuple[str, ...], releases: dict[str, Files], tmp_path: Path
-) -> None:
-    """The release states the rule of its version without these keys, in params and report: it validates."""
-
-    def earlier(files: Files) -> None:
-        for key in unknown:
-            del files.params["rule"][key]
-        for check in files.report["verification"]["checks"]:
-            if check["name"] == "rule":
-                for key, told in itertools.product(unknown, ("observed", "required")):
-                    check[told] = check[told].replace(f"{key}=None, ", "")
-
-    code, failed = verdict(forged(releases["dp-forest weights"], earlier, tmp_path))
-    assert (code, list(failed)) == (0, [])
-
-
 def at_node(split: bool, **told: Any) -> Edit:
     """Change the last node of the first tree that is split, or the last leaf."""
 
@@ -745,13 +713,6 @@ def _split_by_what_is_used(files: Files) -> None:
     nodes = files.params["trees"][0]
     nodes[0] = {**nodes[0], "attribute": "job", "split": "multiway", "children": [1, 2, 3, 4, 5]}
     nodes[1] = nodes[0]
-
-
-def _levels_below_none(files: Files) -> None:
-    del files.params["rule"]  # of an earlier version: else the rule says how many there are
-    files.params["parameters"]["depth"] = 0
-    for line in files.params["accounting"]:
-        line["level"] = -3
 
 
 GROUP_OF_ONE = {"attribute": "job", "split": "taxonomy", "children": [1]}
@@ -771,7 +732,7 @@ IMPOSSIBLE: dict[str, tuple[str, Edit, str]] = {
     "an epsilon beyond what is taken": ("dp-nb", in_params("parameters", "epsilon", to=41), "epsilon of the params"),
     "an epsilon that is true": ("dp-nb", in_params("parameters", "epsilon", to=True), "is no number"),
     "a number of rows that is none": ("dp-forest", in_params("parameters", "n_rows", to=-1), "not a number that"),
-    "a score of another paper": ("diffprf", in_params("parameters", "score", to="chance"), "score that is not known"),
+    "a score of another paper": ("diffprf", in_params("parameters", "score", to="chance"), "not a word"),
     "an adjacency of another word": ("dp-nb", in_params("parameters", "adjacency", to="twins"), "not a word"),
     "a domain that may or may not be missing": (
         "dp-nb", in_params("columns", 0, "domain", "has_missing", to="perhaps"), "may be missing"),
@@ -787,7 +748,7 @@ IMPOSSIBLE: dict[str, tuple[str, Edit, str]] = {
     "a node nobody points at": ("edprf", in_params("trees", 0, to=lambda tree: [*tree, tree[-1]]), "no parent"),
     "a split at the last level": (
         "edprf", in_params("parameters", "depth", to=1), "a node of the last level is split"),
-    "levels below the root": ("dp-forest", _levels_below_none, "more levels than were planned"),
+    "no word of the rule": ("dp-forest", lambda files: files.params.pop("rule"), "lack a key"),
     "a split by an attribute that is used up": ("diffp-id3", _split_by_what_is_used, "used up"),
     "a group of one": ("diffgen grouped", in_params("trees", 0, 0, to=GROUP_OF_ONE), "another number of groups"),
     "a last cut with a value": (

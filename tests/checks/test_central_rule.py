@@ -17,12 +17,11 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.budget_rules.forest_rule import rule_for
-from anonkit.checks.central_params import PublicFacts
+from anonkit.checks.central_params import Family, PublicFacts
 from anonkit.checks.central_rule import RebuiltRule, rule_checks
-from anonkit.checks.method_traits import TRAITS
 from anonkit.consumers.forest import Forest
 from anonkit.dp_trees.additive_model.pair_prequeries import PairFindings, PairQuestions
-from anonkit.errors import GuaranteeError
+from anonkit.errors import InternalError
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 
@@ -43,14 +42,14 @@ def _failed(counts: list[int], attributes: int, left: Fraction, *, most: int, to
     """Return the checks that refuse a release that has regions at this level."""
     facts = SimpleNamespace(
         n_classes=len(counts), attributes=[SimpleNamespace(domain=SimpleNamespace(categories=("a",)))] * attributes,
-        whole=lambda *_: 0, traits=TRAITS["dp-forest"],
+        whole=lambda *_: 0, family=Family.STACKED, delta=0.0,
     )  # fmt: skip
     plan = rule_for(epsilon=1.0, rows=1e9, attributes=attributes, classes=len(counts))
     rule = RebuiltRule(
         rule=replace(plan, depth=3, region_depth=most, asked=attributes, cells=16, slope=Fraction(0)), left=float(left)
     )
     params = {"rule": {"rows": 1, "depth": 3, "regions": told, "asked": attributes, "bins": 16, "weights": True,
-                       "calibration": False},
+                       "calibration": False, "dependence": None, "interaction": None},
               "trees": [_tree(counts)], "scores": {"regions": LEVELS[told]}, "weights": {},
               "histograms": [[[[1]]] * attributes], "format": "anonkit-forest-1"}  # fmt: skip
     return [check.name for check in rule_checks(params, cast("PublicFacts", facts), rule) if not check.passed]
@@ -130,10 +129,8 @@ def test_a_release_that_asks_few_attributes_is_valid(few_rows: Files, tmp_path: 
         (lambda files: files.params["histograms"][0].__setitem__(_of_kind(files, False), [[9, 9, 9]] * 3),
          "rule_is_followed"),
         (_unasked, "rule_is_followed"),
-        (lambda files: files.params.pop("rule"), "trees"),
     ],
-    ids=["all are said to be asked", "evidence out of nothing", "a histogram nobody paid for", "a histogram less",
-         "no word of the rule"],
+    ids=["all are said to be asked", "evidence out of nothing", "a histogram nobody paid for", "a histogram less"],
 )  # fmt: skip
 def test_other_attributes_than_the_rule_asks_are_refused(
     few_rows: Files, edit: Edit, check: str, tmp_path: Path
@@ -215,7 +212,7 @@ def _reread(files: Files, **changed: int) -> None:
 
 
 def _unread(files: Files) -> None:
-    """As a release of an earlier version, which read nothing."""
+    """Leave out the line and the reading."""
     files.params["accounting"].remove(_of_reading(files))
     del files.params["rule"]["dependence"]
 
@@ -234,13 +231,11 @@ def test_a_release_that_was_read_to_be_independent_is_valid(read: Files, tmp_pat
         (lambda files: files.params["rule"]["dependence"].update(rate=1), "rule"),
         (lambda files: files.params["rule"]["dependence"].update(purpose="something else"), "rule"),
         (lambda files: files.params["rule"]["dependence"].update(of="a0 and a1"), "rule"),
-        (lambda files: files.params["rule"].pop("dependence"), "account_lines"),
-        (_unread, "rule"),
         (lambda files: _reread(files, sensitivity=257, rate=2 * _of_reading(files)["rate"]), "account_lines"),
         (lambda files: _reread(files, rate=_of_reading(files)["rate"] // 2), "account_lines"),
     ],
-    ids=["weights would pay", "another rate", "another purpose", "a key more", "no word of a reading",
-         "as an earlier version", "half the sensitivity", "half the rate"],
+    ids=["weights would pay", "another rate", "another purpose", "a key more",
+         "half the sensitivity", "half the rate"],
 )  # fmt: skip
 def test_another_reading_than_the_rule_asks_for_is_refused(read: Files, edit: Edit, check: str, tmp_path: Path) -> None:
     """The rule sets the existence, the sensitivity, the cost and the consequences of a reading."""
@@ -255,8 +250,10 @@ def test_another_reading_than_the_rule_asks_for_is_refused(read: Files, edit: Ed
         lambda files: files.params["rule"].update(dependence=None),
         lambda files: files.params["accounting"].remove(_of_reading(files)),
         lambda files: files.params["rule"]["dependence"].update(steps="few"),
+        lambda files: files.params["rule"].pop("dependence"),
+        _unread,
     ],
-    ids=["nothing is said to be read", "no line", "no number"],
+    ids=["nothing is said to be read", "no line", "no number", "no word", "no line and no word"],
 )
 def test_a_release_without_the_reading_that_the_rule_asks_for_is_none(read: Files, edit: Edit, tmp_path: Path) -> None:
     """The rule cannot be followed then: it is not a release that can be checked."""
@@ -270,6 +267,31 @@ def test_a_reading_that_the_rule_does_not_ask_for_is_refused(steps: int | str, f
     code, failed = verdict(forged(few_rows, lambda files: files.params["rule"].update(dependence=told), tmp_path))
     assert code == 1
     assert "rule" in failed
+
+
+@pytest.mark.parametrize(
+    ("rows", "code", "refused"),
+    [
+        (2_001, 1, ("account_lines", "rule")),
+        (500, 1, ("account_lines", "rule", "rule_is_followed")),
+        (20_000, 3, ("the params lack a reading or a choice that the rule requires",)),
+        (2_000.5, 3, ("a list of the params must hold whole numbers, and does not",)),
+    ],
+    ids=["one more", "too few for a calibration", "enough for a reading", "no whole number"],
+)
+def test_another_number_of_rows_in_the_rule_is_refused(
+    calibrated: Files, rows: float, code: int, refused: tuple[str, ...], tmp_path: Path
+) -> None:
+    """As long as the rule can be followed with it, checks refuse it; where a reading would be missing, it cannot be."""
+    found = verdict(forged(calibrated, lambda files: files.params["rule"].update(rows=rows), tmp_path))
+    assert (found[0], tuple(name for name in found[1] if name != "verification")) == (code, refused)
+
+
+def test_another_noisy_number_of_rows_in_the_rule_is_refused(read: Files, tmp_path: Path) -> None:
+    """No parameter says how many there are: every line that follows has another rate then."""
+    one_more = read.params["rule"]["rows"] + 1
+    code, failed = verdict(forged(read, lambda files: files.params["rule"].update(rows=one_more), tmp_path))
+    assert (code, "account_lines" in failed) == (1, True)
 
 
 def _led_table(rows: int = 3_000) -> tuple[pa.Table, Policy]:
@@ -318,7 +340,7 @@ def _moved_cut(files: Files) -> None:
 
 
 def _unchosen(files: Files) -> None:
-    """As a release of an earlier version, which chose no pair."""
+    """Leave out the line and the choice."""
     files.params["accounting"].remove(_of_choice(files))
     del files.params["rule"]["interaction"]
 
@@ -346,14 +368,12 @@ def test_a_release_whose_tree_a_pair_leads_is_valid_and_predicts_what_no_attribu
         (lambda files: files.params["rule"]["interaction"].update(purpose="something else"), "rule"),
         (lambda files: files.params["rule"]["interaction"].update(gain=700), "rule"),
         (_moved_cut, "rule_is_followed"),
-        (lambda files: files.params["rule"].pop("interaction"), "account_lines"),
-        (_unchosen, "rule"),
         (lambda files: _rechosen(files, sensitivity=1, rate=2 * _of_choice(files)["rate"]), "account_lines"),
         (lambda files: _rechosen(files, rate=_of_choice(files)["rate"] // 2), "account_lines"),
         (lambda files: _of_choice(files).update(mechanism="exponential"), "account_lines"),
     ],
     ids=["another pair", "no pair", "another rate", "another purpose", "a key more", "another cut",
-         "no word of a choice", "as an earlier version", "half the sensitivity", "half the rate", "another mechanism"],
+         "half the sensitivity", "half the rate", "another mechanism"],
 )  # fmt: skip
 def test_another_choice_of_a_pair_than_the_rule_makes_is_refused(
     led: Files, edit: Edit, check: str, tmp_path: Path
@@ -373,6 +393,8 @@ def test_another_choice_of_a_pair_than_the_rule_makes_is_refused(
         lambda files: files.params["rule"]["interaction"].update(pair=["n", "t"]),
         lambda files: files.params["rule"]["interaction"].pop("pair"),
         lambda files: files.params["rule"]["interaction"].update(rate=float(_of_choice(files)["rate"])),
+        lambda files: files.params["rule"].pop("interaction"),
+        _unchosen,
     ],
     ids=[
         "nothing is said to be chosen",
@@ -381,6 +403,8 @@ def test_another_choice_of_a_pair_than_the_rule_makes_is_refused(
         "with the target",
         "no pair is said",
         "a rate that is no integer",
+        "no word",
+        "no line and no word",
     ],
 )
 def test_a_release_without_the_choice_that_the_rule_asks_for_is_none(led: Files, edit: Edit, tmp_path: Path) -> None:
@@ -400,7 +424,7 @@ def test_a_choice_of_a_pair_without_a_reading_is_no_rule_of_any_version(
     said = PairFindings.to_params
     monkeypatch.setattr(PairFindings, "to_params", lambda *told: {"interaction": said(*told)["interaction"]})
     told = {"method": "dp-forest", "epsilon": 2.0, "policy": policy, "ledger": None}
-    with pytest.raises(GuaranteeError, match="rule"):
+    with pytest.raises(InternalError, match="central_pairs"):
         anonkit.release(table, output=tmp_path / "out.parquet", **told)
 
 

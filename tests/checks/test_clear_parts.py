@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.checks import clear_parts as parts_module
-from anonkit.checks.clear_parts import ClearParts, KnownBeside, clear_parts, same_width, width_between, width_of
+from anonkit.checks.clear_parts import ClearParts, KnownBeside, same_width, width_between, width_of
 from anonkit.checks.disclosure import measure
 from anonkit.checks.people import PeopleCounts
 from anonkit.checks.table_scans import opened
@@ -42,8 +42,7 @@ def table_of(rows: list[Row]) -> pa.Table:
 
 def found_in(table: pa.Table, **asked: Any) -> ClearParts | None:
     """Count the parts of a table whose classes are those of `q`."""
-    with opened(table) as lines:
-        return clear_parts(lines, ["q"], KnownBeside(**asked))
+    return measure(table, ["q"], beside=KnownBeside(**asked)).clear
 
 
 def by_hand(rows: list[Row], places: tuple[int, ...], k: int, width: float | None) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anonkit
-from anonkit.checks.diversity import UniformClasses, diversity_of, uniform_classes, worst_of, worst_told
-from anonkit.checks.table_scans import combined
+from anonkit.checks.disclosure import measure
+from anonkit.checks.diversity import UniformClasses, diversity_of, worst_of, worst_told
 from anonkit.datasets import bank_customers
 
 ROWS = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["x", "y", None])), min_size=1, max_size=6)
@@ -26,9 +26,12 @@ ROWS = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["x", "y", None
 
 def counted(rows: list[tuple[str, str | None]]) -> UniformClasses:
     """Count a table of one quasi-identifier and a target."""
-    table = pa.table({"q": [q for q, _ in rows], "t": pa.array([t for _, t in rows], pa.string())})
-    with combined(table, ["q", "t"]) as lines:
-        return uniform_classes(lines, ["q"], "t")
+    table = pa.table(
+        {"q": pa.array([q for q, _ in rows], pa.string()), "t": pa.array([t for _, t in rows], pa.string())}
+    )
+    found = measure(table, ["q"], target="t").uniform
+    assert found is not None
+    return found
 
 
 def share_by_hand(rows: list[tuple[str, str | None]]) -> float:
@@ -53,9 +56,7 @@ def test_the_share_and_its_base_rate_are_those_of_an_enumeration(rows: list[tupl
 
 def test_an_empty_table_shows_nothing() -> None:
     """No record, no share."""
-    table = pa.table({"q": pa.array([], pa.string()), "t": pa.array([], pa.string())})
-    with combined(table, ["q", "t"]) as lines:
-        assert uniform_classes(lines, ["q"], "t").share == 0.0
+    assert counted([]).share == 0.0
 
 
 @pytest.mark.untraced

@@ -23,7 +23,7 @@ import anonkit
 from anonkit.bundle.data_files import parts_of
 from anonkit.bundle.part_workers import read_by
 from anonkit.bundle.sql_names import alike_names, own_names
-from anonkit.checks import spread_files, table_scans
+from anonkit.checks import class_relation, table_scans
 from anonkit.checks.disclosure import Disclosure, measure
 from anonkit.checks.identical_record_sets import fewest_alike, fewest_values
 from anonkit.checks.table_scans import columns_of, combined, count_combinations, opened, read_once
@@ -195,7 +195,7 @@ def test_workers_count_each_column_by_its_own_name(
         assert measure(data, ["age"], sensitive=["Age"], unit=people, target="Age") == expected
         monkeypatch.setattr(table_scans, "_FEW", -1)
         monkeypatch.setattr(table_scans, "_SHARE", 1_000_000)
-        monkeypatch.setattr(spread_files, "_TOGETHER", 8)
+        monkeypatch.setattr(class_relation, "_TOGETHER", 8)
         assert measure(data, ["age"], sensitive=["Age"], unit=people, target="Age") == expected
         assert fewest_alike(data, ["age"], "AGE") == fewest_alike(rows, ["age"], "AGE")
 

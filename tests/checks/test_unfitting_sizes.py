@@ -6,15 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from anonkit.bundle.release_place import DESCRIPTOR, Place
 from anonkit.checks.people import _size
-from anonkit.checks.spread_confidence import CountClasses
-from anonkit.checks.spread_files import written
 from anonkit.checks.written_files import read_descriptor
-from anonkit.errors import EngineError, ReleaseFormatError
+from anonkit.errors import ReleaseFormatError
 
 
 @pytest.mark.parametrize("raw", [[1, 2], [1, 2, 3, 4, 0], [1, 2, 3, 4, True], [1, 2, 3, 4, 5.0]])
@@ -31,11 +28,3 @@ def test_a_descriptor_of_more_files_than_a_release_has_is_refused(tmp_path: Path
     (tmp_path / f"out{DESCRIPTOR}").write_text(json.dumps({"resources": listed}), encoding="utf-8")
     with pytest.raises(ReleaseFormatError):
         read_descriptor(place)
-
-
-def test_classes_that_have_lost_rows_are_not_looked_at() -> None:
-    """They have fewer than were counted before."""
-    rows, said = written(pa.table({"n": [3]})), written(pa.table({"class": [0], "n": [2]}))
-    classes = CountClasses(codings=(), parts=(), measured=None, width=None, unit=None, groups=1, rows=rows)
-    with pytest.raises(EngineError, match="does not add up"):
-        list(classes(0, [said]))

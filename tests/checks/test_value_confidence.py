@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from anonkit.checks import table_scans
 from anonkit.checks.clear_parts import KnownBeside
-from anonkit.checks.counted_as import ReadValues, folding
+from anonkit.checks.counted_as import folding
 from anonkit.checks.disclosure import measure
 from anonkit.checks.table_scans import counted_alike, opened
-from anonkit.checks.value_confidence import ColumnConfidence, shown, value_confidence
+from anonkit.checks.value_confidence import ColumnConfidence, shown
 
 TEXTS = st.sampled_from(["hiv", "HIV", "hiv ", "Flu", "?", "", "ok", None])
 CLASSES = st.sampled_from(["a", "b", "c", None])
@@ -28,8 +28,8 @@ CLASSES = st.sampled_from(["a", "b", "c", None])
 
 def told(table: pa.Table, *, missing_is_value: bool = False, keys: tuple[str, ...] = ("q",)) -> ColumnConfidence:
     """Look at column `s` in the classes of `q`."""
-    with opened(table) as lines:
-        return value_confidence(lines, keys, "s", ReadValues(), missing_is_value=missing_is_value)
+    found = measure(table, keys, listed=("s",), missing_is_value=("s",) if missing_is_value else ())
+    return found.by_value["s"]
 
 
 def by_hand(classes: list[Any], values: list[Any], labels: dict[Any, Any]) -> dict[Any, dict[str, Any]]:

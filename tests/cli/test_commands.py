@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`report`, `init`, `demo`, `completion`, and the group of all commands."""
+"""`report`, and the group of all commands."""
 
 from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +12,6 @@ import click
 import pytest
 
 from anonkit.cli import COMMANDS, anonkit
-from anonkit.methods import METHODS
-from anonkit.policy.declaration import Policy
 
 
 def test_the_report_is_shown_in_plain_words(cli: Any, released: Path) -> None:
@@ -105,87 +101,6 @@ def test_a_damaged_report_is_refused(cli: Any, released: Path, content: str) -> 
     assert "internal error" not in ran.err
 
 
-def test_a_policy_is_drafted(cli: Any, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`init` writes a policy that loads, shows it with `-o -`, and touches no file without --force."""
-    monkeypatch.chdir(table.parent)
-    ran = cli("init", table)
-
-    assert ran.code == 0
-    assert "anonkit release --policy policy.toml" in ran.out
-    draft = (table.parent / "policy.toml").read_text(encoding="utf-8")
-    assert set(Policy.load("policy.toml").columns) == {"name", "age", "zip", "sex", "illness", "income"}
-    assert cli("init", table, "-o", "-").out == draft
-    assert cli("init", table).code == 2
-    assert cli("init", table, "--force", "--target", "illness", "--quiet").out == ""
-    assert Policy.load("policy.toml").target == "illness"
-    document = cli("init", table, "-o", "other.toml", "--json").document
-    assert document["file"] == "other.toml"
-    assert document["policy"] == draft
-    assert sorted(path.name for path in table.parent.iterdir()) == ["in.csv", "other.toml", "policy.toml"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [(("absent.csv",), 3), (("in.csv", "--target", "nobody"), 3), (("in.csv", "-o", "no/such/folder.toml"), 3)],
-)
-def test_a_draft_that_cannot_be_made_leaves_no_file(
-    cli: Any, table: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], code: int
-) -> None:
-    """Exit code 3 and nothing written."""
-    monkeypatch.chdir(table.parent)
-    ran = cli("init", *arguments)
-
-    assert ran.code == code
-    assert ran.err.startswith("Error: ")
-    assert [path.name for path in table.parent.iterdir()] == ["in.csv"]
-
-
-def test_the_demo_leads_from_customers_to_a_report(cli: Any, tmp_path: Path) -> None:
-    """Simulated customers, their policy, a release that validates, where to look, and commands that can be pasted."""
-    folder = tmp_path / "demo"
-    document = cli("demo", "--folder", folder, "--rows", "100", "--json").document
-    assert document["k_anonymity"]["meets"] is True
-    assert Path(document["files"]["page"]).exists()
-    assert cli("demo", "--folder", folder).code == 2
-
-    ran = cli("demo", "--folder", folder, "--rows", "600", "--force")
-    suggested = [line.split()[1:] for line in ran.out.splitlines() if line.startswith("  anonkit ")]
-    assert ran.code == 0, ran.err
-    assert str(folder / "release.report.html") in ran.out
-    assert "Left out as identifiers: customer_id" in ran.out
-    assert len(suggested) >= 4
-    for words in suggested:
-        again = cli(*words)
-        assert again.code == 0, (words, again.err)
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_scripts_are_what_the_shell_understands(cli: Any, shell: str) -> None:
-    """The script is printed alone, and the shell, where it is installed, accepts it."""
-    ran = cli("completion", shell)
-
-    assert ran.code == 0
-    assert "_ANONKIT_COMPLETE" in ran.out
-    if shutil.which(shell):
-        checked = subprocess.run([shell, "-n"], input=ran.out, capture_output=True, text=True, check=False)
-        assert checked.returncode == 0, checked.stderr
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [("anonkit rel", "release"), ("anonkit release --max", "--max-suppression"), ("anonkit completion z", "zsh")],
-)
-def test_completion_knows_commands_options_and_words(
-    cli: Any, monkeypatch: pytest.MonkeyPatch, line: str, expected: str
-) -> None:
-    """The completion answers the shell's request through the environment, parameters of methods included."""
-    monkeypatch.setenv("_ANONKIT_COMPLETE", "bash_complete")
-    monkeypatch.setenv("COMP_WORDS", line)
-    monkeypatch.setenv("COMP_CWORD", str(len(line.split()) - 1))
-
-    assert f"plain,{expected}" in cli().out.splitlines()
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_begins_with_examples_and_explains_every_option(cli: Any, command: str) -> None:
     """`COMMAND --help`: a sentence, lines to paste, then options, each with a text."""
@@ -199,19 +114,6 @@ def test_help_begins_with_examples_and_explains_every_option(cli: Any, command: 
     found = anonkit.get_command(None, command)  # type: ignore[arg-type]
     assert found is not None
     assert all(one.help for one in found.params if isinstance(one, click.Option))
-
-
-def test_every_method_says_what_it_promises(cli: Any) -> None:
-    """The list has all methods; each names a kind of promise and the words for it."""
-    ran = cli("methods", "--json")
-
-    assert ran.code == 0
-    assert [one["name"] for one in ran.document["methods"]] == list(METHODS)
-    for name in METHODS:
-        guarantee = cli("methods", name, "--json").document["guarantee"]
-        assert guarantee["kind"], name
-        assert guarantee["statement"], name
-        assert name in cli("methods").out
 
 
 def test_every_short_help_is_whole(cli: Any) -> None:

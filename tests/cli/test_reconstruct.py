@@ -162,3 +162,15 @@ def test_an_epsilon_that_is_not_reached_is_said(cli: Any, bank: Path) -> None:
         ran = released(cli, bank, "--method", "rr", "--epsilon", epsilon, "--force", "--no-ledger")
         assert ran.code == 0
         assert (f"epsilon {epsilon} was requested" in ran.err) is told
+
+
+def test_a_tree_is_learned_by_name(cli: Any, bank: Path) -> None:
+    """`--learner` grows a paper's tree, whose name and columns are shown; one that fits no column ends in one line."""
+    released(cli, bank, "--method", "errph", "--p-keep", "0.9", "--bins", "4", "--quiet")
+    ran = cli("reconstruct", bank / "out.parquet", "--test", bank / "test.csv", "--learner", "dtpd")
+    assert ran.code == 0, ran.err
+    assert "decision tree (dtpd) on age, " in ran.out
+    refused = cli("reconstruct", bank / "out.parquet", "--learner", "dtcrd")
+    assert refused.code == 2
+    assert "dtcrd needs numbers by trr" in refused.err
+    assert cli("reconstruct", bank / "out.parquet", "--learner", "oracle").code == 2

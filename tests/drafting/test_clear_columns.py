@@ -96,7 +96,7 @@ def test_every_k_anonymous_method_refuses_them(method: str) -> None:
         anonkit.release(data, method=method, k=5, target="y", insensitive=["x"], utility=False, **parameters)
 
 
-@pytest.mark.slow_cases("e-mail")
+@pytest.mark.quick_cases("names", "row numbers")
 @pytest.mark.parametrize("kind", IDENTIFYING)
 def test_the_owner_may_release_them_and_every_file_says_so(tmp_path: Path, kind: str) -> None:
     """By `release_as_is`: report and page state it, and the release validates."""

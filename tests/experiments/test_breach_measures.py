@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from papers.harness.breach_measures import breach_coefficient, breach_width
+from papers.harness.breach_measures import breach_coefficient, breach_widths
 from papers.harness.experiment_tables import LearningTask, TableSpec, in_two
 from papers.harness.unprotected_models import COMPARATORS, DTPD, PlainNaiveBayes
 from sklearn.naive_bayes import CategoricalNB
@@ -66,15 +66,19 @@ def test_dtpd_promises_nothing_and_its_coefficient_is_measured() -> None:
 
 @pytest.mark.parametrize("noise", [0.1, 1.0, 4.0])
 def test_the_width_of_a_number_is_that_of_its_posterior(noise: float) -> None:
-    """Normal number, normal noise: 3.92 s / √(s² + 1) deviations; without noise to see, 3.92, which is table 2."""
+    """Normal number, normal noise: table 2's widths times s / √(s² + 1); without noise to see, those of table 2."""
     draw = np.random.default_rng(0)
     true = draw.normal(100, 7, 5_000)
     response = TransformedResponse(
         multiplier=ContinuousDraw(mean=1, variance=0), offset=ContinuousDraw(mean=0, variance=(7 * noise) ** 2)
     )
 
-    width = breach_width(response, true + draw.normal(0, 7 * noise, true.size), true)
-    assert width == pytest.approx(3.92 * noise / math.sqrt(noise**2 + 1), rel=0.02)
+    widths = breach_widths(response, true + draw.normal(0, 7 * noise, true.size), true)
+    stated = {"breach_width_99_9": 6.58, "breach_width_99": 5.15, "breach_width": 3.92, "breach_width_50": 1.35}
+    assert widths == {
+        name: pytest.approx(width * noise / math.sqrt(noise**2 + 1), rel=0.05 if noise < 1 else 0.02)
+        for name, width in stated.items()
+    }
 
 
 def test_uniform_noise_rules_values_out() -> None:
@@ -84,7 +88,9 @@ def test_uniform_noise_rules_values_out() -> None:
     noise = ContinuousDraw(mean=0, variance=0.1**2 / 3, shape="uniform")
     response = TransformedResponse(multiplier=ContinuousDraw(mean=1, variance=0), offset=noise)
 
-    assert breach_width(response, true + draw.uniform(-0.1, 0.1, true.size), true) == pytest.approx(0.19, abs=0.015)
+    widths = breach_widths(response, true + draw.uniform(-0.1, 0.1, true.size), true)
+    assert widths["breach_width"] == pytest.approx(0.19, abs=0.015)
+    assert widths["breach_width_50"] == pytest.approx(0.1, abs=0.015)
 
 
 def test_what_trr_shows_is_narrower_than_the_paper_says() -> None:
@@ -96,7 +102,7 @@ def test_what_trr_shows_is_narrower_than_the_paper_says() -> None:
             multiplier=ContinuousDraw(mean=1, variance=1), offset=ContinuousDraw(mean=0, variance=1)
         )
         shown = draw.normal(1, 1, true.size) * true + draw.normal(0, 1, true.size)
-        assert low < breach_width(response, shown, true) < high
+        assert low < breach_widths(response, shown, true)["breach_width"] < high
 
 
 def test_plain_naive_bayes_is_scikit_learns() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from papers.comparators.dtcrd import AdditiveNoiseDecisionTree, reconstruct
+from papers.comparators.dtcrd import AdditiveNoiseDecisionTree
 from papers.comparators.dtpd import WarnerDecisionTree
 from papers.comparators.flipped_records import flip_records
 from papers.comparators.record_flip import RecordFlip
@@ -62,23 +62,6 @@ def test_near_one_half_little_is_left() -> None:
     assert (WarnerDecisionTree(0.49).fit(published, labels).predict(test) == truth).mean() < 0.8
 
 
-@pytest.mark.parametrize("shape", ["normal", "uniform"])
-def test_a_noisy_distribution_is_reconstructed(shape: str) -> None:
-    """Two clusters hidden by noise of the same size come back; the noisy values show one heap."""
-    x, _ = numbers(0)
-    noise = TransformedResponse(
-        multiplier=ContinuousDraw(mean=1, variance=0),
-        offset=ContinuousDraw(mean=0, variance=4, shape=shape),  # type: ignore[arg-type]
-    )
-    grid = Grid(lower=0, upper=10, cells=20)
-    noisy = NumberRandomizer(noise).randomize(x[:, 0], key=KEY, stream=0)
-    truth = np.bincount(grid.encode(x[:, 0]), minlength=20) / N
-    found = reconstruct(noisy, noise, grid)
-    assert found.sum() == pytest.approx(1)
-    assert np.abs(found - truth).sum() / 2 < 0.15
-    assert np.abs(np.bincount(grid.encode(noisy), minlength=20) / N - truth).sum() / 2 > 0.2
-
-
 @pytest.mark.parametrize("by_class", [True, False])
 def test_a_tree_grows_on_corrected_numbers(by_class: bool) -> None:
     """Noise as wide as the clusters: the tree still distinguishes them, and without noise it is perfect."""
@@ -102,6 +85,6 @@ def test_only_additive_noise_can_be_taken_off() -> None:
     grid = Grid(lower=0, upper=1, cells=2)
     trr = TransformedResponse(multiplier=PUBLISHED["N(1,1)"][0], offset=PUBLISHED["N(1,1)"][1])
     with pytest.raises(ParameterError, match="additive"):
-        reconstruct(np.zeros(3), trr, grid)
+        AdditiveNoiseDecisionTree([trr], [grid]).fit(np.zeros((3, 1)), np.array([0, 1, 0]))
     with pytest.raises(ParameterError, match="per column"):
         AdditiveNoiseDecisionTree([], [grid]).fit(np.zeros((3, 1)), np.array([0, 1, 0]))

@@ -33,6 +33,7 @@ from anonkit.cli.boundary import run
 from anonkit.errors import AnonkitError, MissingDependencyError, SourceError
 from anonkit.ledger import Ledger
 from anonkit.ledger.account import Account
+from anonkit.policy.declaration import Policy
 
 PAPERS = sorted((Path(__file__).parents[2] / "recipes" / "papers").glob("*.toml"))
 IN_THE_GATE = ("001-rfka", "004-ppnb")
@@ -317,6 +318,22 @@ def test_every_recipe_of_a_paper_can_be_read(path: Path) -> None:
     assert whole.panels
     names = table_csv(whole, []).splitlines()[0].split(",")
     assert len(set(names)) == len(names)  # an axis may be called epsilon, too
+
+
+def test_paper_000_runs_the_papers_forms() -> None:
+    """Five repeats; published presets of what specializes, along declared groups; no privacy by its own algorithm."""
+    paper = Experiment.load(next(path for path in PAPERS if path.stem == "000-diffprfs"))
+
+    assert paper.repeats == 5
+    assert {paper.systems[name].preset for name in ("diffgen", "dt-diff")} == {"paper"}
+    policy = Policy.load(PAPERS[0].parent / "policies" / "adult-taxonomies.toml")
+    assert sum(column.tree is not None for column in policy.columns.values()) == 6
+    plain = Policy.load(PAPERS[0].parent / "policies" / "adult.toml")
+    assert {name: column.domain_values for name, column in policy.columns.items()} == {
+        name: column.domain_values for name, column in plain.columns.items()
+    }
+    exact = {system.comparator for system in paper.systems.values() if system.name.startswith("exact")}
+    assert exact == {"diffprfs"}
 
 
 @pytest.mark.slow_cases("004-ppnb")

@@ -57,7 +57,7 @@ def test_the_preset_takes_the_largest_gain_ratio(name: str) -> None:
     """Sections 1.1, 2.3 and 2.4 of the paper say the largest; a draw needs the parameter."""
     assert make_method(name, {"epsilon": 1.0}, "paper").choice == "best"  # type: ignore[attr-defined]
     drawn = make_method(name, {"epsilon": 1.0, "choice": "exponential"}, "paper")
-    assert drawn.selection().exponential  # type: ignore[attr-defined]
+    assert drawn.plan(POLICY).choices.selection.exponential  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", ["c45-arithmetic", "c45-halving"])

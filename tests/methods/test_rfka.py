@@ -43,7 +43,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow])
 @given(
     ROWS,
     st.integers(2, 5),
@@ -64,7 +64,7 @@ def test_k_holds_on_every_release(rows: list[Any], k: int, suppression: float, s
     assert release.report["rows"]["suppressed"] == len(frame) - len(out)
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow])
 @given(ROWS, st.integers(2, 4))
 def test_the_published_selection_is_maximal(rows: list[Any], k: int) -> None:
     """No value the paper's algorithm rejected could be kept beside the final selection."""

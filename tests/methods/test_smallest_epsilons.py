@@ -105,6 +105,7 @@ def test_the_noise_of_columns_to_be_found_is_judged_before_they_are(tmp_path: Pa
     assert not (tmp_path / "l.sqlite").exists()
 
 
+@pytest.mark.slow_cases("3e-06")
 @pytest.mark.parametrize("epsilon", [1e-6, 3e-6])
 def test_a_leaf_may_have_what_rounded_splits_left_it(epsilon: float, tmp_path: Path) -> None:
     """At so small an epsilon these units are more than a millionth of the leaf's: the check had refused the release."""

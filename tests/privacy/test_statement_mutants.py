@@ -90,7 +90,7 @@ MUTANTS: dict[str, Mutant] = {
     "another law than the query's": Mutant(
         where="published.statements.noise_statement:Draw.__post_init__", old="self.law not in self.query.laws",
         new="False",
-        refused_by="tests/published/test_statements.py::test_a_law_that_is_not_one_for_the_query_is_refused"),
+        refused_by="tests/published/test_noise_statement.py::test_a_law_that_is_not_one_for_the_query_is_refused"),
 }  # fmt: skip
 
 

@@ -3,24 +3,21 @@
 
 from __future__ import annotations
 
-import math
-from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar
 
-from anonkit.budget_rules.forest_rule import uniform
-from anonkit.dp_trees.plan import Choices, NoisyClassCounts, Plan, Threshold
+from anonkit.budget_rules.tree_rule import TOTALS, AskedTree
+from anonkit.domains.coded_columns import FloatArray
+from anonkit.dp_trees.plan import Plan
 from anonkit.dp_trees.pruning import pruned
 from anonkit.dp_trees.questions import Counter
 from anonkit.dp_trees.release.declared_schema import bins_parameter
 from anonkit.dp_trees.release.tree_releases import GrownTrees
-from anonkit.dp_trees.split_selection import LARGEST_TABLE, SCORES, NoisyCounts, Score, SplitSelection, noisy_gain_ratio
-from anonkit.dp_trees.tree_rows import Disjoint, TreeRows
+from anonkit.dp_trees.split_selection import LARGEST_TABLE, SCORES, NoisyCounts, SplitSelection, noisy_gain_ratio
 from anonkit.parameters import check_choice, check_integer, parameter
 from anonkit.protocols import Progress
-from anonkit.published.tree_attributes import Split, TreeSchema
+from anonkit.published.tree_attributes import Split
 from anonkit.published.tree_model import VOTES, PublishedForest
 from anonkit.randomness import Randomness
 
@@ -36,27 +33,6 @@ _PURE = (
     "The published algorithm makes a node a leaf when all its rows have one class. That test looks at the rows without "
     "noise: one row can change the shape of a tree with certainty."
 )
-
-
-def friedman_schuster(epsilon: float, schema: TreeSchema) -> float:
-    """Return t |C| sqrt(2) / epsilon: below it the noise of a count outweighs the counts a split would need.
-
-    Friedman & Schuster 2010, algorithm 1; t is the largest domain, |C| the number of classes.
-    """
-    return math.sqrt(2) / epsilon * schema.most_codes * schema.n_classes
-
-
-def one_deviation(epsilon: float, schema: TreeSchema) -> float:
-    """Return sqrt(2) / epsilon: one standard deviation of the noise of the count."""
-    return math.sqrt(2) / epsilon
-
-
-def slack_of(score: Score, rate: str) -> int:
-    """Return what divides the rate of a private choice.
-
-    The papers choose with exp(epsilon q / (2 D)); the 2 is needed only for scores that a row can move both ways.
-    """
-    return 2 if rate == "published" and score.name != "information-gain" else 1
 
 
 def score_parameter(default: str, *names: str) -> str:
@@ -105,8 +81,6 @@ class StoppingTree(GrownTrees):
     release has no guarantee and states so.
     """
 
-    threshold: ClassVar[Threshold] = staticmethod(friedman_schuster)
-
     depth: int = parameter(default=3, range="[1, 20]", help="most splits between root and leaf")
     stop: str = stop_parameter("depth")
 
@@ -114,64 +88,6 @@ class StoppingTree(GrownTrees):
         super().__post_init__()
         check_integer("depth", self.depth, 1, 20)
         check_choice("stop", self.stop, STOPS)
-
-    @property
-    def levels(self) -> int:
-        """Levels of a tree, the leaves' included."""
-        return self.depth + 1
-
-    def drawn_rows(self) -> TreeRows:
-        """Return which rows each tree sees: one tree sees all."""
-        return Disjoint(trees=1)
-
-    def weights(self, schema: TreeSchema) -> list[Fraction]:
-        """Return how a path's budget is divided over the levels."""
-        return uniform(self.levels)
-
-    def count_shares(self, schema: TreeSchema) -> list[Fraction]:
-        """Return the share of each level that a noisy count of rows gets; nothing when empty."""
-        return [Fraction(1, 2)] * self.levels
-
-    @abstractmethod
-    def selection(self) -> SplitSelection:
-        """Return how splits are chosen."""
-
-    @property
-    def rows_scored(self) -> int:
-        """Rows of a node up to which an entropy is scored exactly."""
-        return LARGEST_TABLE
-
-    @property
-    def voted(self) -> str | None:
-        """Vote by which receivers combine the trees; None for one tree."""
-        return None
-
-    @property
-    def least_rows(self) -> int:
-        """Rows below which a node is a leaf, by the noisy counts that its parent was split by."""
-        return 0
-
-    @property
-    def square_root(self) -> bool:
-        """True when a node chooses among the square root of the attributes."""
-        return False
-
-    def choices(self, schema: TreeSchema) -> Choices:
-        """Return the method's choices."""
-        return Choices(
-            rows=self.drawn_rows(),
-            levels=self.levels,
-            weights=tuple(self.weights(schema)),
-            selection=self.selection(),
-            leaf=NoisyClassCounts(),
-            count_shares=tuple(self.count_shares(schema)),
-            threshold=type(self).threshold if self.stop == "noisy" else None,
-            min_rows=self.least_rows,
-            square_root=self.square_root,
-            noiseless_purity=self.stop == "pure",
-            vote=self.voted,
-            max_rows=self.rows_scored,
-        )
 
     def no_guarantee(self) -> str | None:
         """Return why the published stopping rule, which reads exact counts, promises nothing; None under others."""
@@ -197,11 +113,6 @@ class ScoredTree(StoppingTree):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_integer("max_rows", self.max_rows, 1, LARGEST_TABLE)
-
-    @property
-    def rows_scored(self) -> int:
-        """Limit that the owner declares."""
-        return self.max_rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,14 +141,19 @@ class CountingTree(StoppingTree):
     """A tree on binned numbers that chooses splits by a measure of noisy counts."""
 
     number_split: ClassVar[Split] = Split.MULTIWAY
-    counted: ClassVar[NoisyCounts]
-    """Noisy counts of the method, and their measure."""
+    measure: ClassVar[Callable[[FloatArray], FloatArray]]
+    """Measure of noisy class counts of the children of all splits."""
 
     bins: int = bins_parameter(8)
 
-    def selection(self) -> SplitSelection:
+    def selection(self, asked: AskedTree) -> SplitSelection:
         """Return the measure of noisy counts."""
-        return self.counted
+        return NoisyCounts(
+            measure=type(self).measure,
+            separate_totals=asked.paper.split == TOTALS,
+            undivided=asked.is_undivided,
+            exponential=getattr(self, "choice", "best") == "exponential",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,6 +178,7 @@ class NoisyC45(CountingTree, PrunedTree):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {"tables": "published", "choice": "best", "min_rows": 2}
     }
+    measure: ClassVar[Callable[[FloatArray], FloatArray]] = staticmethod(noisy_gain_ratio)
 
     tables: str = parameter(
         default="share",
@@ -286,23 +203,6 @@ class NoisyC45(CountingTree, PrunedTree):
         check_choice("tables", self.tables, TABLES)
         check_choice("choice", self.choice, CHOICES)
         check_integer("min_rows", self.min_rows, 0, 1_000_000)
-
-    def selection(self) -> SplitSelection:
-        """Return the gain ratio of noisy counts, with the paper's two choices about it."""
-        return NoisyCounts(
-            measure=noisy_gain_ratio,
-            undivided=self.tables == "published",
-            exponential=self.choice == "exponential",
-        )
-
-    @property
-    def least_rows(self) -> int:
-        """Limit that the owner declares."""
-        return self.min_rows
-
-    def count_shares(self, schema: TreeSchema) -> list[Fraction]:
-        """Return a tenth for the count of rows that the noisy stop rule looks at, else nothing."""
-        return [Fraction(1, 10)] * self.levels if self.stop == "noisy" else []
 
     def published_claim(self) -> str | None:
         """Return that the paper gives all attributes what is there for one."""
@@ -332,9 +232,3 @@ class FriedmanSchusterTree(ScoredTree):
         super().__post_init__()
         check_choice("score", self.score, _MONOTONE)
         check_choice("rate", self.rate, RATES)
-
-    def published_claim(self) -> str | None:
-        """Return that the paper claims more than it spends."""
-        if self.rate != "published":
-            return None
-        return f"The paper claims epsilon = {self.epsilon:g} for this; its choices of splits lose half of their shares."

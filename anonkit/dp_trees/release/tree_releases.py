@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,14 +14,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anonkit.budget_rules.tree_rule import CUTS, FLIP, PAPER_TREES, AskedTree, asked_tree
 from anonkit.domains.number_bins import Categories, named_classes, notes_on_bins
 from anonkit.dp_trees.grower import grow
 from anonkit.dp_trees.microdata import LeafCells, UniformRows, cells_of, label_of, rows_by_cell
-from anonkit.dp_trees.plan import Choices, Plan
+from anonkit.dp_trees.plan import Choices, LabelOnly, NoisyClassCounts, Plan
 from anonkit.dp_trees.questions import Counter
 from anonkit.dp_trees.release.coded_rows import counter_of
 from anonkit.dp_trees.release.declared_schema import CellMethod, bins_parameter, schema_of
 from anonkit.dp_trees.release.drawn_rows import COUNT_COLUMN, DrawnPiece, column_entries, described
+from anonkit.dp_trees.split_selection import LARGEST_TABLE, SCORES, CutThenAttribute, JointSelection, SplitSelection
+from anonkit.dp_trees.tree_rows import ROWS
 from anonkit.errors import PolicyError
 from anonkit.mechanisms.accounting import AccountedDraw, Accounting, ApproximateAccounting
 from anonkit.mechanisms.discrete_laplace import UniformStream
@@ -34,6 +38,19 @@ from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
 from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness
 from anonkit.report.blocks import Expense
+
+
+def friedman_schuster(epsilon: float, schema: TreeSchema) -> float:
+    """Return t |C| sqrt(2) / epsilon: below it the noise of a count outweighs the counts a split would need.
+
+    Friedman & Schuster 2010, algorithm 1; t is the largest domain, |C| the number of classes.
+    """
+    return math.sqrt(2) / epsilon * schema.most_codes * schema.n_classes
+
+
+def one_deviation(epsilon: float, schema: TreeSchema) -> float:
+    """Return sqrt(2) / epsilon: one standard deviation of the noise of the count."""
+    return math.sqrt(2) / epsilon
 
 
 class TreePlan(Protocol):
@@ -85,6 +102,11 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
         super().__post_init__()
         check_integer("bins", self.bins, 2, 1024)
 
+    def asked(self, schema: TreeSchema) -> AskedTree:
+        """Return the trees that name and parameters ask for."""
+        numbers = sum(attribute.split is Split.CUT and attribute.n_splits > 0 for attribute in schema.attributes)
+        return asked_tree(PAPER_TREES[self.name], vars(self), numbers)
+
     @abstractmethod
     def plan_of(self, schema: TreeSchema) -> P:
         """Return the plan for a schema."""
@@ -103,8 +125,16 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
         return None
 
     def published_claim(self) -> str | None:
-        """Return what the paper claims, where something else holds."""
-        return None
+        """Return what the paper claims, where something else holds: its rate of choices may need half of it."""
+        asked = asked_tree(PAPER_TREES[self.name], vars(self), 0)
+        if asked.slack == 1:
+            return None
+        if asked.paper.law == FLIP:
+            return (
+                f"The paper claims epsilon = {self.epsilon:g}; what it chooses by permute-and-flip loses half of its "
+                "share, since a row that comes moves all scores one way."
+            )
+        return f"The paper claims epsilon = {self.epsilon:g} for this; its choices of splits lose half of their shares."
 
     def plan(self, policy: Policy) -> P:
         """Return every draw of the release, before any data is seen.
@@ -149,11 +179,32 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
 
 @dataclass(frozen=True, kw_only=True)
 class GrownTrees(TreeMethod[Plan]):
-    """A tree method of the common grower: it states only its choices."""
+    """A tree method of the common grower: its choices are in the table of `budget_rules.tree_rule`."""
 
-    @abstractmethod
+    def selection(self, asked: AskedTree) -> SplitSelection:
+        """Return how splits are chosen."""
+        kind = CutThenAttribute if asked.paper.split == CUTS else JointSelection
+        return kind(score=SCORES[asked.score], mechanism=asked.paper.law, slack=asked.slack)
+
     def choices(self, schema: TreeSchema) -> Choices:
         """Return what makes this method's trees."""
+        given = vars(self)
+        asked = self.asked(schema)
+        return Choices(
+            rows=ROWS[asked.rows](trees=asked.trees),
+            levels=len(asked.weights),
+            weights=asked.weights,
+            selection=self.selection(asked),
+            leaf=LabelOnly(slack=asked.slack) if asked.has_labels else NoisyClassCounts(),
+            count_shares=asked.counted,
+            threshold=(one_deviation if asked.paper.compares_one else friedman_schuster) if asked.stops else None,
+            min_rows=given.get("min_rows", 0),
+            align=asked.paper.leaf_takes_rest,
+            square_root=asked.paper.square_root,
+            noiseless_purity=given.get("stop") == "pure",
+            vote=given.get("vote"),
+            max_rows=given.get("max_rows", LARGEST_TABLE),
+        )
 
     def plan_of(self, schema: TreeSchema) -> Plan:
         """Return the choices with schema and budget."""

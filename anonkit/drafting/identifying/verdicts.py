@@ -248,12 +248,23 @@ def _by_shape(evidence: ColumnEvidence, *, of_things: bool) -> IdentifierVerdict
             or (of_things and shape.also_things)
         ):
             continue
-        if len(first) < len(texts) and sum(map(shape.matches, first)) < shape.share / 2 * len(first):
+        if len(first) < len(texts) and not _enough_match(shape.matches, first, shape.share / 2 * len(first)):
             continue
         enough = max(shape.share * len(texts), shape.values * min(shape.share, 1))
-        if sum(map(shape.matches, texts)) >= enough and shape.of_all(texts):
+        if _enough_match(shape.matches, texts, enough) and shape.of_all(texts):
             return IdentifierVerdict(rule=shape.rule, reason=f"its cells look like {shape.words}", kind=shape.kind)
     return None
+
+
+def _enough_match(matches: Callable[[str], bool], texts: Sequence[str], enough: float) -> bool:
+    """Return True if so many strings match; the rest is not looked at once too many do not, as in most columns."""
+    others = len(texts) - math.ceil(enough)
+    for text in texts:
+        if not matches(text):
+            others -= 1
+        if others < 0:
+            return False
+    return others >= 0
 
 
 def _by_common_form(evidence: ColumnEvidence, *, of_things: bool) -> IdentifierVerdict | None:

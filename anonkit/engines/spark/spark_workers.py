@@ -286,7 +286,7 @@ class SparkWorkers:
     def regrouped(
         self,
         deal: Callable[[Item], Iterable[Message]],
-        steps: Sequence[GroupStep],
+        step: GroupStep,
         items: Sequence[Item],
         groups: int,
     ) -> list[Message]:
@@ -296,11 +296,8 @@ class SparkWorkers:
         numbers = self.session.range(0, len(items), 1, max(len(items), 1))
 
         def run() -> pa.Table:
-            said = numbers.mapInArrow(work, kinds)
-            for step in steps:
-                together = said.repartition(groups, "group").sortWithinPartitions("group")
-                said = together.mapInArrow(GroupTask(step=step), kinds)
-            return collected_messages(said, self.session)
+            together = numbers.mapInArrow(work, kinds).repartition(groups, "group").sortWithinPartitions("group")
+            return collected_messages(together.mapInArrow(GroupTask(step=step), kinds), self.session)
 
         made = during("counting the files of the release", run)
         return list(zip(made.column("group").to_pylist(), made.column("said").to_pylist(), strict=True))

@@ -6,6 +6,7 @@ Records of boolean attributes are kept or inverted as a whole (Warner's model); 
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,9 +14,57 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from anonkit.domains.coded_columns import FloatArray
-from papers.comparators.decision_tree import StoppingRule, grow, leaf_shares
+from anonkit.consumers.randomized_trees.tree_growth import StoppingRule, grow, leaf_shares
+from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray
 from papers.comparators.record_flip import RecordFlip
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FlippedCounts:
+    """Counts at a node from records kept or inverted as a whole.
+
+    A condition on a path is counted directly and inverted (every answer the other way round); the mechanism turns the
+    two counts into an unbiased one.
+    """
+
+    records: BoolArray
+    """Published records, shape (n, n_attributes)."""
+    classes: IntArray
+    """Class of each record."""
+    n_classes: int
+    flip: RecordFlip
+    direct: IntArray
+    """Records that match the path."""
+    inverted: IntArray
+    """Records that match its inverse."""
+    error: float = 0.0
+    """The paper's tree does not look at it."""
+
+    @property
+    def counts(self) -> FloatArray:
+        """Estimated records per class, shape (n_classes,)."""
+        return self.flip.unmix(self._per_class(self.direct), self._per_class(self.inverted))
+
+    def _per_class(self, rows: IntArray) -> FloatArray:
+        return np.bincount(self.classes[rows], minlength=self.n_classes).astype(np.float64)
+
+    def _yes_counts(self, rows: IntArray) -> FloatArray:
+        """Count, per attribute and class, the records that say yes, shape (n_attributes, n_classes)."""
+        yes, groups = self.records[rows], self.classes[rows]
+        counts = [yes[groups == label].sum(axis=0) for label in range(self.n_classes)]
+        return np.stack(counts, axis=1).astype(np.float64)
+
+    def sides(self) -> tuple[FloatArray, FloatArray]:
+        """Return the counts of the records with yes in each attribute, and with no."""
+        yes, yes_inverted = self._yes_counts(self.direct), self._yes_counts(self.inverted)
+        no, no_inverted = self._per_class(self.direct) - yes, self._per_class(self.inverted) - yes_inverted
+        return self.flip.unmix(yes, no_inverted), self.flip.unmix(no, yes_inverted)
+
+    def below(self, test: int, passed: bool) -> FlippedCounts:
+        """Return the counts of the records on one side of an attribute."""
+        direct = self.direct[self.records[self.direct, test] == passed]
+        inverted = self.inverted[self.records[self.inverted, test] != passed]
+        return replace(self, direct=direct, inverted=inverted)
 
 
 class WarnerDecisionTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -43,15 +92,24 @@ class WarnerDecisionTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: NDArray[np.bool_], y: NDArray[Any]) -> Self:
         """Learn from published records, shape (n, n_attributes), and clear labels, shape (n,)."""
         self.classes_, codes = np.unique(np.asarray(y), return_inverse=True)
-        growth = StoppingRule(max_depth=self.max_depth, min_rows=self.min_rows)
         records = np.asarray(X, dtype=bool)
-        self.tree_ = grow(records, codes, len(self.classes_), RecordFlip(p_truth=self.p_truth), growth)
+        everything = np.arange(len(records))
+        root = FlippedCounts(
+            records=records,
+            classes=codes,
+            n_classes=len(self.classes_),
+            flip=RecordFlip(p_truth=self.p_truth),
+            direct=everything,
+            inverted=everything,
+        )
+        self.tree_ = grow(root, StoppingRule(max_depth=self.max_depth, min_rows=self.min_rows))
         return self
 
     def predict_proba(self, X: NDArray[np.bool_]) -> FloatArray:
         """Return the shares of the classes in the leaf of each true record, shape (n, n_classes)."""
         check_is_fitted(self)
-        return leaf_shares(self.tree_, np.asarray(X, dtype=bool))
+        records = np.asarray(X, dtype=bool)
+        return leaf_shares(self.tree_, len(records), lambda test, rows: records[rows, test])
 
     def predict(self, X: NDArray[np.bool_]) -> NDArray[Any]:
         """Return the commonest class in the leaf of each true record, shape (n,)."""

@@ -14,6 +14,8 @@ from anonkit.published.channels.response_channel import Channel
 from anonkit.published.channels.transformed_response import TransformedResponse
 from anonkit.published.randomized_table import FORMAT, PublishedTable
 
+WIDTHS = {"breach_width_99_9": 0.999, "breach_width_99": 0.99, "breach_width": 0.95, "breach_width_50": 0.5}
+"""Confidence of each width: the four of the paper's table 2."""
 _LOOKED_AT = 400
 """Answers of a column over which widths are averaged."""
 _STEPS = 1_001
@@ -22,11 +24,11 @@ _REACH = 5.0
 
 
 def breaches_of(params: Mapping[str, Any], released: pa.Table, source: pa.Table) -> dict[str, float]:
-    """Return `breach`, `guess` and `breach_width` of a randomized release, each the mean over its attributes.
+    """Return `breach`, `guess` and the four `WIDTHS` of a randomized release, each the mean over its attributes.
 
     `breach` is the coefficient of Zhang & Tang (2007, section 6.1), p_0² / (p_0 + p_j): the share of true answers times
     the chance that a true answer is recognized as one. `guess` is the chance that the likeliest value is the true one
-    when all values were equally likely before, p_0 + p_j. Both are of categories; `breach_width` is of numbers.
+    when all values were equally likely before, p_0 + p_j. Both are of categories; widths are of numbers.
 
     Parameters
     ----------
@@ -37,12 +39,13 @@ def breaches_of(params: Mapping[str, Any], released: pa.Table, source: pa.Table)
     """
     if params.get("format") != FORMAT:
         return {}
-    found: dict[str, list[float]] = {"breach": [], "guess": [], "breach_width": []}
+    found: dict[str, list[float]] = {"breach": [], "guess": [], **{name: [] for name in WIDTHS}}
     for attribute in PublishedTable.from_params(params).attributes:
         mechanism = attribute.mechanism
         if isinstance(mechanism, TransformedResponse):
             shown, true = (np.asarray(t.column(attribute.name).cast(pa.float64())) for t in (released, source))
-            found["breach_width"].append(breach_width(mechanism, shown, true))
+            for name, width in breach_widths(mechanism, shown, true).items():
+                found[name].append(width)
         elif isinstance(mechanism, Channel) and not attribute.joint_with_target:
             coefficient = breach_coefficient(mechanism.response_matrix())
             if coefficient is not None:
@@ -60,12 +63,12 @@ def breach_coefficient(matrix: FloatArray) -> float | None:
     return float(np.mean(kept**2 / np.diag(matrix)))
 
 
-def breach_width(response: TransformedResponse, shown: FloatArray, true: FloatArray) -> float:
-    """Return how wide the 95 % interval of a number is for whoever sees its answer, in deviations of its column.
+def breach_widths(response: TransformedResponse, shown: FloatArray, true: FloatArray) -> dict[str, float]:
+    """Return the width of the four intervals of a number for whoever sees its answer, in deviations of its column.
 
     The attacker takes the column for normal, knows its mean and standard deviation and how answers are made, and cuts
-    2.5 % of the posterior off either side. Without the answer the width is 3.92, which is what the paper states of TRR
-    (table 2).
+    equal shares of the posterior off either side. Without the answer the widths are 6.58, 5.15, 3.92 and 1.35, which is
+    what the paper states of TRR (table 2).
 
     Parameters
     ----------
@@ -90,5 +93,8 @@ def breach_width(response: TransformedResponse, shown: FloatArray, true: FloatAr
     logs = logs - z**2 / 2
     posterior = np.cumsum(np.exp(logs - logs.max(axis=1, keepdims=True)), axis=1)
     posterior /= posterior[:, -1:]
-    low, high = ((posterior < end).sum(axis=1) for end in (0.025, 0.975))
-    return float((high - low).mean() * (z[1] - z[0]))
+    out = {}
+    for name, confidence in WIDTHS.items():
+        low, high = ((posterior < end).sum(axis=1) for end in ((1 - confidence) / 2, (1 + confidence) / 2))
+        out[name] = float((high - low).mean() * (z[1] - z[0]))
+    return out

@@ -17,7 +17,7 @@ from anonkit.methods import make_method, method_class, method_parameters
 from anonkit.pipeline.release_path import release_table
 from anonkit.pipeline.request_form import ReleaseRequest
 from anonkit.policy.side_files import expect, optional_text, refuse_unknown, texts
-from papers.harness.breach_measures import breaches_of
+from papers.harness.breach_measures import WIDTHS, breaches_of
 from papers.harness.experiment_tables import LearningTask
 from papers.harness.receivers import MODELS, samples_of_release
 from papers.harness.unprotected_models import COMPARATORS
@@ -26,12 +26,12 @@ Value = int | float | str | bool
 
 MEASURES = (
     *("accuracy", "balanced_accuracy", "auc", "kept", "seconds", "total_seconds"),
-    *("epsilon", "breach", "guess", "breach_width"),
+    *("epsilon", "breach", "guess", *WIDTHS),
 )
 """Measures of a run.
 
 `kept` counts released values as yes/no features. `seconds` is CPU time of the release, or of a comparator,
-`total_seconds` of the receiver's model too. `epsilon` is the true loss of the release; the other three are in
+`total_seconds` of the receiver's model too. `epsilon` is the true loss of the release; the others are in
 `breach_measures`.
 """
 EXACT = ("epsilon", "breach", "guess")

@@ -21,6 +21,7 @@ from anonkit.domains.number_bins import Grid
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.mechanisms.number_randomizer import NumberRandomizer
 from anonkit.methods import make_method
+from anonkit.parameters import check_choice
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.public_domains import public_domains
 from anonkit.published.channels.kary_response import RandomizedResponse
@@ -28,7 +29,7 @@ from anonkit.published.channels.transformed_response import ContinuousDraw, Tran
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
 from anonkit.utility.class_scores import class_scores
 from papers.comparators.flipped_records import flip_records
-from papers.harness.breach_measures import breach_width
+from papers.harness.breach_measures import WIDTHS, breach_widths
 from papers.harness.experiment_tables import LearningTask
 from papers.harness.receivers import svm_samples
 
@@ -140,6 +141,48 @@ class PlainC45:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PlainDiffPRFs:
+    """DiffPRFs without noise: what the paper calls its algorithm without privacy."""
+
+    trees: int = 25
+    depth: int = 5
+    score: str = "information-gain"
+    branches: str = "two"
+    bins: int = 1024
+    """Equal cells of a number's public bounds, between which it is cut."""
+
+    def __post_init__(self) -> None:
+        from papers.harness.plain_diffprfs import BRANCHES, SCORES
+
+        check_choice("score", self.score, tuple(SCORES))
+        check_choice("branches", self.branches, BRANCHES)
+
+    def samples(self, task: LearningTask, seed: int) -> Scored:
+        """Grow and score the forest."""
+        from papers.harness.plain_diffprfs import BootstrapForest
+
+        names, bounds = _attributes(task), public_domains(task.policy).bounds
+        _, labels, truth = _labels(task)
+        columns, sizes = [], []
+        for name in names:
+            if name in bounds:
+                grid = Grid(lower=bounds[name][0], upper=bounds[name][1], cells=self.bins)
+                cells = [grid.encode(_matrix(table, [name])[:, 0]) for table in (task.train, task.test)]
+                columns.append(np.concatenate(cells))
+                sizes.append(grid.size)
+            else:
+                texts = [np.array(table.column(name).to_pylist(), dtype=str) for table in (task.train, task.test)]
+                values, found = np.unique(np.concatenate(texts), return_inverse=True)
+                columns.append(found)
+                sizes.append(values.size)
+        codes = np.stack(columns, axis=1).astype(np.int64)
+        model = BootstrapForest(trees=self.trees, depth=self.depth, score=self.score, branches=self.branches, seed=seed)
+        are_numbers = np.array([name in bounds for name in names])
+        model.fit(codes[: labels.size], np.array(sizes), are_numbers, labels)
+        return [class_scores(model.predict_proba(codes[labels.size :]), truth)], NO_PROMISE, None
+
+
+@dataclass(frozen=True, kw_only=True)
 class PlainSVM:
     """scikit-learn's RBF support vector machine on one yes/no feature a value, five bins a number."""
 
@@ -230,8 +273,9 @@ class DTCRD:
             noise, grids, by_class=self.by_class, max_depth=self.depth, min_rows=self.min_rows
         )
         shares = model.fit(published, codes).predict_proba(test)
-        widths = [breach_width(one, published[:, at], train[:, at]) for at, one in enumerate(noise)]
-        return [{**class_scores(shares, truth), "breach_width": float(np.mean(widths))}], NO_PROMISE, math.inf
+        each = [breach_widths(one, published[:, at], train[:, at]) for at, one in enumerate(noise)]
+        widths = {name: float(np.mean([one[name] for one in each])) for name in WIDTHS}
+        return [{**class_scores(shares, truth), **widths}], NO_PROMISE, math.inf
 
     def _noise(self, span: float) -> TransformedResponse:
         from scipy.special import ndtri
@@ -250,6 +294,7 @@ COMPARATORS: dict[str, Any] = {
     "forest": PlainForest,
     "tree": PlainTree,
     "c45": PlainC45,
+    "diffprfs": PlainDiffPRFs,
     "svm": PlainSVM,
     "dtpd": DTPD,
     "dtcrd": DTCRD,

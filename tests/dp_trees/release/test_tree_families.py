@@ -1,4 +1,4 @@
-"""The shared parts of published trees: thresholds, slack, stop rules."""
+"""The shared parts of published trees: thresholds and stop rules."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import pytest
 
 import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
-from anonkit.dp_trees.release.tree_families import friedman_schuster, one_deviation, slack_of
-from anonkit.dp_trees.split_selection import GINI, INFORMATION_GAIN
+from anonkit.dp_trees.release.tree_releases import friedman_schuster, one_deviation
 from anonkit.errors import ParameterError
 from anonkit.methods import make_method
 from anonkit.methods.diffp_id3 import DiffPID3
@@ -22,12 +21,6 @@ def test_thresholds_are_those_of_the_papers() -> None:
     """t |C| sqrt(2) / epsilon with the largest domain and the number of classes; one deviation without them."""
     assert friedman_schuster(0.5, MIXED) == pytest.approx(7 * 2 * math.sqrt(2) / 0.5)
     assert one_deviation(0.5, MIXED) == pytest.approx(math.sqrt(2) / 0.5)
-
-
-def test_only_scores_that_move_one_way_have_slack() -> None:
-    """The published rate divides them by two; information gain needs the two."""
-    assert slack_of(GINI, "published") == 2
-    assert slack_of(GINI, "full") == slack_of(INFORMATION_GAIN, "published") == 1
 
 
 @pytest.mark.parametrize(("stop", "kind"), [("depth", "central-dp"), ("noisy", "central-dp"), ("pure", "none")])

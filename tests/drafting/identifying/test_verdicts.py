@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kinds_of_columns import IDENTIFIERS, OTHERS
 
 from anonkit.datasets import bank_customers
-from anonkit.drafting.identifying.verdicts import evidence_of, judged, verdict_of
+from anonkit.drafting.identifying.verdicts import _enough_match, evidence_of, judged, verdict_of
 from anonkit.drafting.profiling import judge_undeclared
 from anonkit.engines import open_engine
 from anonkit.policy.declaration import Policy
@@ -91,7 +91,15 @@ def test_a_verdict_does_not_depend_on_the_order_of_rows(engine: Engine, data: st
         assert rule_of(engine, name, rows) == rule_of(engine, name, shuffled.dictionary_encode())
 
 
-@settings(max_examples=100, deadline=None)
+@given(matching=st.lists(st.booleans(), max_size=30), share=st.floats(0, 1), least=st.integers(0, 9))
+def test_enough_cells_match_when_counted_to_the_end(matching: list[bool], share: float, least: int) -> None:
+    """Whoever stops early says what the count of all says, at shares that are no whole number of cells, too."""
+    texts = ["x" if one else "-" for one in matching]
+    for enough in (share * len(texts), 0.95 * len(texts), max(share * len(texts), least)):
+        assert _enough_match("x".__eq__, texts, enough) is (sum(matching) >= enough)
+
+
+@settings(max_examples=40, deadline=None)
 @given(
     values=st.one_of(
         st.lists(st.none() | st.text(max_size=12), max_size=40),

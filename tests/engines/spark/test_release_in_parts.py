@@ -19,7 +19,7 @@ from s3_server import BUCKET, keys, s3_server
 
 import anonkit
 from anonkit.bundle.data_files import parts_of
-from anonkit.checks import spread_files, table_scans
+from anonkit.checks import class_relation, table_scans
 from anonkit.datasets import bank_customers, bank_customers_policy_toml
 from anonkit.engines.spark.spark_workers import SparkWorkers
 from anonkit.engines.writing import relabelling
@@ -173,7 +173,7 @@ def test_sensitive_numbers_hardly_two_of_which_are_alike_are_counted_by_executor
     half: dict[str, Any] = {"rows": "half", "search_rows": EACH}
     local = released(customers, case, tmp_path / "local" / "out.parquet", "local", **half)
     monkeypatch.setattr(table_scans, "_FEW", EACH - 50)
-    monkeypatch.setattr(spread_files, "_TOGETHER", EACH)
+    monkeypatch.setattr(class_relation, "_TOGETHER", EACH)
     regrouped, dealt = SparkWorkers.regrouped, []
 
     def counted(self: SparkWorkers, deal: Any, *given: Any) -> Any:

@@ -82,7 +82,7 @@ def _grown(
     return growth, Partition(classes, leaves.size, whole.weights)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(tables(), st.integers(2, 6), st.sets(st.sampled_from(REQUIREMENTS), max_size=3))
 def test_every_box_meets_every_requirement_that_the_table_meets(
     table: tuple[list[CodedColumn], Partition, np.ndarray, np.ndarray], k: int, names: set[str]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import date
 from decimal import Decimal
@@ -17,9 +18,11 @@ import pytest
 from part_workers import Elsewhere, without_rows
 
 from anonkit.bundle.part_workers import Message, read_by
-from anonkit.checks import clear_parts, spread_confidence, spread_files, table_scans
+from anonkit.checks import class_relation, clear_parts, table_scans
+from anonkit.checks.class_counts import CountedValues, Domain, ValuesOfClasses, WorstClass
+from anonkit.checks.class_relation import CountCombinations, _message, _read, classes_of
 from anonkit.checks.clear_parts import KnownBeside
-from anonkit.checks.counted_as import ReadValues
+from anonkit.checks.counted_as import CountedAs, LookedAt, ReadValues
 from anonkit.checks.disclosure import measure
 from anonkit.checks.identical_record_sets import fewest_alike
 from anonkit.errors import EngineError
@@ -58,9 +61,8 @@ def many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the combinations of a few rows be too many, and groups be small."""
     monkeypatch.setattr(table_scans, "_FEW", -1)
     monkeypatch.setattr(table_scans, "_SHARE", 1_000_000)
-    monkeypatch.setattr(spread_files, "_TOGETHER", 3)
-    for module in (clear_parts, spread_confidence):
-        monkeypatch.setattr(module, "FEW_VALUES", 4)
+    monkeypatch.setattr(class_relation, "_TOGETHER", 3)
+    monkeypatch.setattr(clear_parts, "FEW_VALUES", 4)
 
 
 def table_of(rows: Sequence[tuple[int | None, ...]]) -> pa.Table:
@@ -170,7 +172,7 @@ def test_numbers_hardly_two_of_which_are_alike(tmp_path: Path, monkeypatch: pyte
     )
     data = folder_of(table, tmp_path / "here", 700)
     workers = without_rows(data, tmp_path / "there")
-    monkeypatch.setattr(spread_files, "_TOGETHER", 400)
+    monkeypatch.setattr(class_relation, "_TOGETHER", 400)
     with read_by(workers):
         found = measure(data, ["q"], sensitive=["s", "t"], target="y", **BESIDE)
 
@@ -181,9 +183,9 @@ def test_numbers_hardly_two_of_which_are_alike(tmp_path: Path, monkeypatch: pyte
 class Losing(Elsewhere):
     """Workers between which a message is lost."""
 
-    def regrouped(self, deal: Any, steps: Any, items: Any, groups: int) -> list[Message]:
+    def regrouped(self, deal: Any, step: Any, items: Any, groups: int) -> list[Message]:
         """Lose the last message that was dealt."""
-        return super().regrouped(_Lossy(deal), steps, items, groups)
+        return super().regrouped(_Lossy(deal), step, items, groups)
 
 
 class _Lossy:
@@ -205,17 +207,12 @@ def test_what_is_lost_on_the_way_is_noticed(tmp_path: Path) -> None:
 class IncompleteWorkers(Elsewhere):
     """Workers of which one lacks the rows of some values in the whole table."""
 
-    def regrouped(self, deal: Any, steps: Any, items: Any, groups: int) -> list[Message]:
-        """Lose the first message between the steps."""
-        return super().regrouped(deal, [_Forgetful(steps[0]), *steps[1:]], items, groups)
-
-
-class _Forgetful:
-    def __init__(self, step: Any) -> None:
-        self._step = step
-
-    def __call__(self, group: int, said: Any) -> list[Message]:
-        return list(self._step(group, said))[1:]
+    def each(self, function: Any, items: Any) -> list[Any]:
+        """Forget what the last file's values are, where values of single columns are counted."""
+        made = super().each(function, items)
+        if isinstance(function, CountCombinations) and len(function.columns[0]) == 1 and made[1:]:
+            made[-1] = [*made[-1][:-1], _message(_read(made[-1][-1:]).slice(0, 0))]
+        return made
 
 
 def test_values_whose_rows_in_the_table_are_not_told_are_noticed(tmp_path: Path) -> None:
@@ -223,7 +220,26 @@ def test_values_whose_rows_in_the_table_are_not_told_are_noticed(tmp_path: Path)
     data = folder_of(table_of([(1, 0, *[at] * len(KINDS)) for at in range(8)]), tmp_path / "here", 3)
     for asked in ({"sensitive": ["n"]}, {"listed": ["text"]}):
         with read_by(IncompleteWorkers()), pytest.raises(EngineError, match="does not add up"):
-            measure(data, ["q"], **asked)
+            measure(data, ["q", "r"], **asked)
+
+
+def test_values_that_a_group_does_not_know_are_noticed() -> None:
+    """A cell that compares otherwise where it was dealt would be no value there."""
+    known = pa.table({"cell": [1, 2], "value": [0, 1]})
+    looked = LookedAt(numbers=None, caps=None)
+    domain = Domain(
+        name="s", cells=known, table=None, rows=np.array([1, 2]), ordered=True, whole=True, looked=looked
+    )  # fmt: skip
+    with classes_of(pa.table({"q": [1, 1, 1], "s": [1, 2, 3]}), ["q"], ["s"]) as classes:
+        measures = (
+            WorstClass(domain=domain, counted=CountedAs(), recursive=()),
+            ValuesOfClasses(domain=domain, unit=None),
+        )
+        worst, values = classes.each(measures)
+        with pytest.raises(EngineError, match="does not add up"):
+            measures[0].published(worst)
+        with pytest.raises(EngineError, match="does not add up"):
+            CountedValues.joined(values, domain)
 
 
 class Answerless(Elsewhere):
@@ -233,9 +249,9 @@ class Answerless(Elsewhere):
         super().__init__()
         self.at, self.answers = at, 0
 
-    def regrouped(self, deal: Any, steps: Any, items: Any, groups: int) -> list[Message]:
+    def regrouped(self, deal: Any, step: Any, items: Any, groups: int) -> list[Message]:
         """Lose the answer of that number, all calls counted together."""
-        made = super().regrouped(deal, steps, items, groups)
+        made = super().regrouped(deal, step, items, groups)
         first, self.answers = self.answers, self.answers + len(made)
         return [message for at, message in enumerate(made, first) if at != self.at]
 
@@ -243,7 +259,7 @@ class Answerless(Elsewhere):
 @pytest.mark.parametrize("asked", ["values", "people", "sets", "confidence", "parts"])
 def test_whichever_answer_is_lost_is_noticed(asked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of classes, of people, of values, of whole sets of rows: each in turn."""
-    monkeypatch.setattr(spread_files, "_TOGETHER", 3)
+    monkeypatch.setattr(class_relation, "_TOGETHER", 3)
     table = table_of([(at % 3, 0, *[at] * len(KINDS)) for at in range(8)])
     table = table.append_column("person", pa.array([f"p{at // 2}" for at in range(8)]))
     data = folder_of(table, tmp_path / "here", 3)
@@ -267,11 +283,15 @@ def test_whichever_answer_is_lost_is_noticed(asked: str, tmp_path: Path, monkeyp
 
 
 class Misplacing(Elsewhere):
-    """Workers that give the lines of one group of values to the next one."""
+    """Workers that give the lines of one group to the next one."""
 
-    def regrouped(self, deal: Any, steps: Any, items: Any, groups: int) -> list[Message]:
-        """Deal the first group's lines to the second."""
-        return super().regrouped(_Misplaced(deal), steps, items, groups)
+    def __init__(self, unit: str | None) -> None:
+        super().__init__()
+        self.unit = unit
+
+    def regrouped(self, deal: Any, step: Any, items: Any, groups: int) -> list[Message]:
+        """Deal the first group's lines to the second, where rows are dealt by class, or by person."""
+        return super().regrouped(_Misplaced(deal) if deal.unit == self.unit else deal, step, items, groups)
 
 
 class _Misplaced:
@@ -283,15 +303,57 @@ class _Misplaced:
 
 
 @pytest.mark.parametrize("unit", [None, "person"])
-def test_values_that_are_not_in_their_place_are_noticed(unit: str | None, tmp_path: Path) -> None:
-    """No row is lost then, and every class is whole: but distances are of values in their order."""
-    table = table_of([(1, 0, *[at] * len(KINDS)) for at in range(8)])
+def test_rows_that_are_not_in_their_group_are_noticed(unit: str | None, tmp_path: Path) -> None:
+    """No row is lost then: but a class is in two groups, or who has rows in two groups is two people."""
+    table = table_of([(at // 3, 0, *[at] * len(KINDS)) for at in range(8)])
     table = table.append_column("person", pa.array([f"p{at}" for at in range(8)]))
     data = folder_of(table, tmp_path / "here", 3)
-    with read_by(Misplacing()), pytest.raises(EngineError, match="does not add up"):
+    with read_by(Misplacing(unit)), pytest.raises(EngineError, match="does not add up"):
         measure(data, ["q"], sensitive=["n"], unit=unit)
-    with read_by(Misplacing()), pytest.raises(EngineError, match="does not add up"):
-        measure(data, ["q"], listed=["n"], unit=unit)
+    if unit is None:
+        with read_by(Misplacing(unit)), pytest.raises(EngineError, match="does not add up"):
+            measure(data, ["q"], listed=["n"])
+
+
+def test_people_are_one_whatever_the_spelling_of_their_number(tmp_path: Path) -> None:
+    """0 and -0 are one person, not-a-number is one, and a missing one is nobody."""
+    whose = [0.0, -0.0, float("nan"), -float("nan"), None, 1.0, 0.0, -0.0]
+    table = pa.table({"q": [1] * 8, "s": list("aabbbbab"), "person": pa.array(whose, pa.float64())})
+    data = folder_of(table, tmp_path / "here", 1)
+    expected = measure(table, ["q"], sensitive=["s"], unit="person")
+    assert expected.people == 3
+    with read_by(without_rows(data, tmp_path / "there")):
+        assert measure(data, ["q"], sensitive=["s"], unit="person") == expected
+
+
+class Weighing(Elsewhere):
+    """Workers that count the rows of each group, and the lines of each message."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: Counter[int] = Counter()
+        self.lines = 0
+
+    def regrouped(self, deal: Any, step: Any, items: Any, groups: int) -> list[Message]:
+        """Weigh what is dealt."""
+        for group, said in (message for item in items for message in deal(item)):
+            self.rows[group] += sum(_read([said]).column("n").to_pylist())
+            self.lines = max(self.lines, _read([said]).num_rows)
+        return super().regrouped(deal, step, items, groups)
+
+
+def test_no_task_has_more_rows_than_it_can_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A group has as many rows as were agreed on, besides those of the class that it ends with."""
+    monkeypatch.setattr(class_relation, "_TOGETHER", 10)
+    monkeypatch.setattr(class_relation, "_IN_A_MESSAGE", 4)
+    sizes = [1, 9, 3, 30, 2, 2, 2, 2, 2, 11, 1]
+    table = pa.table({"q": [at for at, size in enumerate(sizes) for _ in range(size)], "s": range(sum(sizes))})
+    with read_by(workers := Weighing()):
+        found = measure(folder_of(table, tmp_path / "here", 7), ["q"], sensitive=["s"])
+
+    assert found == measure(table, ["q"], sensitive=["s"])
+    assert workers.rows == {0: 10, 1: 33, 2: 8, 3: 13, 4: 1}
+    assert workers.lines == 4
 
 
 def test_nothing_is_counted_where_nothing_may_be_known(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from anonkit.published.statements.noise_statement import (
     columns_of,
     shows_no_rows,
 )
-from anonkit.published.statements.value_lines import lines_table, report_lines, reserved_names, width_of
+from anonkit.published.statements.value_lines import report_lines, width_of
 
 HINT = "docs/how-to/add-a-noise-method.md"
 
@@ -117,25 +117,6 @@ def test_a_statement_that_contradicts_itself_is_refused(what: str) -> None:
     """Before any row is read."""
     with pytest.raises(ParameterError):
         WRONG[what]()
-
-
-def test_lines_show_every_number_with_its_cell_and_its_unit() -> None:
-    """Counts, a sum in the unit of its number, the edge of a quantile, and a chosen label in its own column."""
-    statement = stating(
-        drawing(Count(by=("sex",)), name="rows"),
-        drawing(Sum(of="age"), name="ages", sex=1),
-        drawing(RankScore(of="age", numerator=1, denominator=2), name="median"),
-        drawing(ModeScore(of="sex"), name="mode"),
-    )
-    numbers = ((3, -1, 0), (-2,), (2,), (2,))
-    values = tuple(Value(draw=draw.name, numbers=own) for draw, own in zip(statement.draws, numbers, strict=True))
-    table = lines_table(statement, values).to_pydict()
-
-    assert table["draw"] == ["rows", "rows", "rows", "ages", "median", "mode"]
-    assert table["sex"] == ["F", "M", "other or missing", "M", None, "other or missing"]
-    assert table["value"] == [3.0, -1.0, 0.0, -30.0, 60.0, None]
-    assert table["of"] == [None, None, None, "age", "age", "sex"]
-    assert reserved_names(statement) == set()
 
 
 def test_the_report_says_how_far_each_draw_reaches() -> None:

@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One relation of classes: the rows of a table with the number of their class, here or dealt to workers in groups.
+
+Classes ascend with their cells, first quasi-identifier first, missing last. Whatever is measured of classes is a
+function of whole classes. On this machine all classes are one group. Where workers read files in which hardly two rows
+are equal, each of them counts its files, and hands the rows of a class, or of a person, to whoever works on its group.
+What comes to this machine are the classes and the values of some columns, once from every task, and what is measured.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from anonkit.bundle.part_workers import Message
+from anonkit.bundle.sql_names import own_names
+from anonkit.checks.people import Counts
+from anonkit.checks.table_scans import Lines, SpreadFiles, Table, counted_alike, few_combined, opened, scanned
+from anonkit.errors import EngineError
+
+NUMBERED = "numbered"
+"""Name of the relation on this machine."""
+_TOGETHER = 1 << 19
+"""Rows of a group, about."""
+_IN_A_MESSAGE = 1 << 16
+"""Lines."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClassRows:
+    """The rows of some whole classes; for what is measured of people, of some people with all their rows."""
+
+    lines: Lines
+    """With the column `class`, the number of the class among these; of people, among all classes."""
+    rows: Counts
+    """Rows of each class; for people, of all classes."""
+
+
+class ClassMeasure(Protocol):
+    """Measures some whole classes, or some people; picklable, as is what it returns."""
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Columns that it looks at."""
+        ...
+
+    def __call__(self, classes: ClassRows, /) -> Any:
+        """Measure them."""
+        ...
+
+
+class Classes(Protocol):
+    """The classes of a table, wherever its rows are."""
+
+    @property
+    def rows(self) -> Counts:
+        """Rows of each class."""
+        ...
+
+    def values_of(self, names: Sequence[str]) -> Iterator[tuple[str, Lines]]:
+        """Yield lines that have the cells of a column, with the number of their rows, one column after the other."""
+        ...
+
+    def each(self, measures: Sequence[ClassMeasure]) -> Iterator[list[Any]]:
+        """Yield, by measure, the results of all groups of whole classes, in the order of the classes."""
+        ...
+
+    def each_person(self, measure: ClassMeasure, unit: str) -> list[Any]:
+        """Return the results of all groups of people: of each, all rows are in one group."""
+        ...
+
+
+@contextmanager
+def classes_of(table: Table, quasi_identifiers: Sequence[str], columns: Sequence[str]) -> Iterator[Classes]:
+    """Open the classes of a table.
+
+    Parameters
+    ----------
+    quasi_identifiers : sequence of str
+        Columns that make up the classes; with none, all rows are one class.
+    columns : sequence of str
+        Further columns that are looked at.
+
+    Raises
+    ------
+    EngineError
+        It cannot be read or counted, or what workers have counted does not add up.
+    """
+    names = tuple(dict.fromkeys(columns))
+    with few_combined(table, (*quasi_identifiers, *names)) as lines:
+        if isinstance(lines, SpreadFiles):
+            yield SpreadClasses.of(lines, tuple(quasi_identifiers))
+        else:
+            yield ClassesHere.of(counted_alike(lines, (*quasi_identifiers, *names)), quasi_identifiers, names)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClassesHere:
+    """Classes whose rows are on this machine: a table of the connection."""
+
+    lines: Lines
+    rows: Counts
+
+    @classmethod
+    def of(cls, lines: Lines, quasi_identifiers: Sequence[str], columns: Sequence[str]) -> ClassesHere:
+        """Count the classes in the table `classes`, and number the rows."""
+        connection, source = lines.connection, lines.source
+        keys = {f"q{at}": lines.column(name) for at, name in enumerate(quasi_identifiers)}
+        listed = "".join(f"{column} AS {name}, " for name, column in keys.items())
+        order = f"ORDER BY {', '.join(f'{name} NULLS LAST' for name in keys)}" if keys else ""
+        connection.execute(
+            f"CREATE TEMP TABLE classes AS SELECT (row_number() OVER ({order}) - 1)::BIGINT AS class, * FROM "
+            f"(SELECT {listed}{lines.rows()} AS n FROM {source}{' GROUP BY ALL' if keys else ''}) WHERE n > 0"
+        )
+        rows = connection.execute("SELECT n FROM classes ORDER BY class").fetchnumpy()["n"]
+        own = own_names(columns)
+        if own:
+            cells = [f"t.{lines.column(name)} AS {short}" for name, short in own.items()]
+            cells += [] if lines.weight is None else [f"t.{lines.weight}"]
+            connection.execute(
+                f"CREATE TEMP TABLE {NUMBERED} AS SELECT class, {', '.join(cells)} FROM {source} AS t "
+                f"JOIN classes ON {_same(keys)}"
+            )
+        numbered = Lines(connection=connection, source=NUMBERED, names=own, weight=lines.weight)
+        return cls(lines=numbered, rows=np.asarray(rows, dtype=np.int64))
+
+    def values_of(self, names: Sequence[str]) -> Iterator[tuple[str, Lines]]:
+        """Yield the rows for every column; see `Classes`."""
+        return ((name, self.lines) for name in names)
+
+    def each(self, measures: Sequence[ClassMeasure]) -> Iterator[list[Any]]:
+        """Yield the result of each measure when it is wanted; see `Classes`."""
+        for measure in measures:
+            yield self.each_person(measure, "")
+
+    def each_person(self, measure: ClassMeasure, unit: str) -> list[Any]:
+        """Return the result of a measure; see `Classes`."""
+        return [measure(ClassRows(lines=self.lines, rows=self.rows))] if self.rows.size else []
+
+
+def _same(keys: Mapping[str, str]) -> str:
+    """Return the SQL of whether a row `t` is in a class."""
+    return " AND ".join(f"t.{column} IS NOT DISTINCT FROM classes.{name}" for name, column in keys.items()) or "true"
+
+
+# --- classes whose rows workers have ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SpreadClasses:
+    """Classes of files that workers read, dealt to groups of neighbouring classes, or of people."""
+
+    files: SpreadFiles
+    quasi_identifiers: tuple[str, ...]
+    rows: Counts
+    cells: bytes
+    """`class`, its number, its cells q0, q1, …, and `part`, the number of its group."""
+    starts: Counts
+    """By group: its first class; and behind them, the number of classes."""
+
+    @classmethod
+    def of(cls, files: SpreadFiles, quasi_identifiers: tuple[str, ...]) -> SpreadClasses:
+        """Let workers count the classes.
+
+        Raises
+        ------
+        EngineError
+            The files cannot be read or counted.
+        """
+        counted = files.workers.each(CountCombinations(columns=(quasi_identifiers,)), files.runs)
+        own = own_names(quasi_identifiers)
+        with scanned(_read([content for (content,) in counted])) as (connection, source):
+            lines = Lines(connection=connection, source=source, names=own, weight="n")
+            rows = ClassesHere.of(lines, quasi_identifiers, ()).rows
+            cells = table_of(connection, "SELECT * EXCLUDE (n) FROM classes ORDER BY class")
+        _, starts, part = np.unique((np.cumsum(rows) - rows) // _TOGETHER, return_index=True, return_inverse=True)
+        cells = cells.append_column("part", pa.array(part))
+        return cls(
+            files=files,
+            quasi_identifiers=quasi_identifiers,
+            rows=rows,
+            cells=_message(cells),
+            starts=np.append(starts, rows.size),
+        )
+
+    def values_of(self, names: Sequence[str]) -> Iterator[tuple[str, Lines]]:
+        """Yield the cells of each column, as workers have counted them; see `Classes`.
+
+        Raises
+        ------
+        EngineError
+            They are not those of all rows.
+        """
+        count = CountCombinations(columns=tuple((name,) for name in names))
+        counted = self.files.workers.each(count, self.files.runs) if names else []
+        for at, name in enumerate(names):
+            cells = _read([each[at] for each in counted])
+            if _rows_of(cells) != self.rows.sum():
+                raise lost()
+            with scanned(cells) as (connection, source):
+                yield name, Lines(connection=connection, source=source, names={name: "c0"}, weight="n")
+
+    def each(self, measures: Sequence[ClassMeasure]) -> Iterator[list[Any]]:
+        """Yield the results of all groups of classes, dealt once for all measures; see `Classes`."""
+        n_groups = self.starts.size - 1
+        found = self._worked(measures, None, n_groups) if measures and n_groups else {}
+        if measures and found.keys() != set(range(n_groups)):
+            raise lost()
+        for at in range(len(measures)):
+            yield [found[group][1][at] for group in range(n_groups)]
+
+    def each_person(self, measure: ClassMeasure, unit: str) -> list[Any]:
+        """Return the results of all groups of people; see `Classes`."""
+        found = self._worked([measure], unit, max(-(-int(self.rows.sum()) // _TOGETHER), 1))
+        if sum(rows for rows, _ in found.values()) != int(self.rows.sum()):
+            raise lost()
+        return [made for _, (made,) in found.values()]
+
+    def _worked(self, measures: Sequence[ClassMeasure], unit: str | None, groups: int) -> dict[int, Any]:
+        """Return by group its rows, and the result of every measure."""
+        looked = dict.fromkeys(name for measure in measures for name in measure.columns)
+        columns = tuple(looked if unit is None else {**looked, unit: None})
+        deal = DealRows(
+            quasi_identifiers=self.quasi_identifiers, columns=columns, cells=self.cells, unit=unit, groups=groups
+        )
+        work = MeasureGroup(
+            measures=tuple(measures), columns=columns, rows=self.rows, starts=self.starts, unit=unit, groups=groups
+        )
+        said = self.files.workers.regrouped(deal, work, self.files.runs, groups)
+        return {group: pickle.loads(message) for group, message in said}  # noqa: S301 - from workers that run our code
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountCombinations:
+    """Counts the rows of all combinations of columns in some files."""
+
+    columns: tuple[tuple[str, ...], ...]
+    """Several combinations of columns."""
+
+    def __call__(self, parts: Sequence[Path]) -> list[bytes]:
+        """Return c0, c1, … and `n`, the rows, of each; what one worker does of its files."""
+        names = tuple(dict.fromkeys(name for each in self.columns for name in each))
+        with opened(parts, names, threads=1) as lines:
+            return [
+                _message(
+                    table_of(
+                        lines.connection,
+                        f"SELECT {''.join(f'{lines.column(name)} AS {own}, ' for name, own in own_names(each).items())}"
+                        f"count(*)::BIGINT AS n FROM {lines.source}{' GROUP BY ALL' if each else ''}",
+                    )
+                )
+                for each in self.columns
+            ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DealRows:
+    """Numbers the rows of some files by their class, and deals them to groups."""
+
+    quasi_identifiers: tuple[str, ...]
+    columns: tuple[str, ...]
+    cells: bytes
+    """As in `SpreadClasses`."""
+    unit: str | None
+    """Column whose values are people, by whom rows are dealt; None: by classes."""
+    groups: int
+
+    def __call__(self, parts: Sequence[Path]) -> Iterator[Message]:
+        """Yield messages: `class`, the columns as c0, c1, …, and `n`, the number of such rows."""
+        with opened(parts, (*self.quasi_identifiers, *self.columns), threads=1) as lines:
+            own = own_names(self.columns)
+            cells = "".join(f", t.{lines.column(name)} AS {short}" for name, short in own.items())
+            part = "classes.part" if self.unit is None else group_of(f"t.{lines.column(self.unit)}", self.groups)
+            same = _same({f"q{at}": lines.column(name) for at, name in enumerate(self.quasi_identifiers)})
+            lines.connection.register("classes", _read([self.cells]))
+            found = table_of(
+                lines.connection,
+                f"SELECT * FROM (SELECT {part} AS part, class{cells}, count(*)::BIGINT AS n FROM {lines.source} AS t "
+                f"JOIN classes ON {same} GROUP BY ALL) ORDER BY part",
+            )
+        parts_of_rows, found = found.column("part").to_numpy(), found.drop_columns(["part"])
+        ends = np.flatnonzero(np.diff(parts_of_rows, append=self.groups)) + 1
+        for start, end in pairwise([0, *ends.tolist()]):
+            for at in range(start, end, _IN_A_MESSAGE):
+                yield int(parts_of_rows[start]), _message(found.slice(at, min(end - at, _IN_A_MESSAGE)))
+
+
+def group_of(unit: str, groups: int) -> str:
+    """Return the SQL of the group of a person; equal values have one, whatever their spelling."""
+    return f"(hash({unit}) % {groups})::BIGINT"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MeasureGroup:
+    """Measures a group whose rows have come together."""
+
+    measures: tuple[ClassMeasure, ...]
+    columns: tuple[str, ...]
+    rows: Counts
+    starts: Counts
+    unit: str | None
+    groups: int
+    """As in `SpreadClasses` and `DealRows`."""
+
+    def __call__(self, group: int, said: Sequence[bytes]) -> Iterator[Message]:
+        """Yield the number of rows, and the result of every measure.
+
+        Raises
+        ------
+        EngineError
+            Rows are missing, or are in another group than theirs: a class or a person is not whole.
+        """
+        own, dealt = own_names(self.columns), _read(said)
+        with scanned(dealt, threads=1) as (connection, source):
+            if self.unit is None:
+                first, end = (int(at) for at in self.starts[group : group + 2])
+                rows = self.rows[first:end]
+                counted = connection.execute(
+                    f"SELECT class, sum(n)::BIGINT AS n FROM {source} GROUP BY class ORDER BY class"
+                ).fetchnumpy()
+                if not np.array_equal(counted["class"], np.arange(first, end)) or not np.array_equal(
+                    counted["n"], rows
+                ):
+                    raise lost()
+                source = f"(SELECT * REPLACE (class - {first} AS class) FROM {source})"
+            else:
+                rows, own_group = self.rows, group_of(own[self.unit], self.groups)
+                if connection.execute(f"SELECT 1 FROM {source} WHERE {own_group} <> {group} LIMIT 1").fetchall():
+                    raise lost()  # else whoever has rows in two groups is two people
+            lines = Lines(connection=connection, source=source, names=own, weight="n")
+            made = [measure(ClassRows(lines=lines, rows=rows)) for measure in self.measures]
+            yield group, pickle.dumps((_rows_of(dealt), made))
+
+
+def lost() -> EngineError:
+    """Return the error of counts between which something is missing."""
+    return EngineError("what workers counted does not add up", "does every node have all files of the release?")
+
+
+# --- messages --------------------------------------------------------------------------------------------------------
+
+
+def table_of(connection: Any, query: str) -> pa.Table:
+    """Return what a query finds."""
+    return connection.sql(query).to_arrow_reader(_IN_A_MESSAGE).read_all()
+
+
+def _message(table: pa.Table) -> bytes:
+    """Return a table as a message."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
+        stream.write_table(table)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def _read(messages: Sequence[bytes]) -> pa.Table:
+    """Return the lines of all messages."""
+    return pa.concat_tables([pa.ipc.open_stream(message).read_all() for message in messages])
+
+
+def _rows_of(lines: pa.Table) -> int:
+    return int(lines.column("n").to_numpy().sum())

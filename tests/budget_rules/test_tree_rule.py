@@ -1,0 +1,73 @@
+"""The papers' choices in one table: shares of levels, rates of choices, and which methods it holds."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from anonkit.budget_rules.tree_rule import CUTS, PAPER_TREES, asked_tree
+from anonkit.dp_trees.release.tree_releases import TreeMethod
+from anonkit.methods import make_method, method_class, method_names
+
+WORDS: dict[str, Any] = {"depth": 3, "steps": 4, "order": "ascending", "score": "gini", "stop": "noisy"}
+
+
+@pytest.mark.parametrize("name", PAPER_TREES)
+def test_levels_have_weights_and_counts_of_rows_a_share_below_one(name: str) -> None:
+    """One weight a level, the leaves' included; a method of steps has none."""
+    asked = asked_tree(PAPER_TREES[name], WORDS, 2)
+    levels = 0 if asked.paper.in_steps else 3 + asked.paper.leaves_below
+    assert len(asked.weights) == levels
+    assert len(asked.counted) in (0, levels)
+    assert all(weight > 0 for weight in asked.weights)
+    assert all(0 < share < 1 for share in asked.counted)
+
+
+def test_the_table_holds_the_methods_of_trees_of_papers() -> None:
+    """Each by its name, and no other."""
+    classes = [method_class(name) for name in method_names()]
+    assert {own.name for own in classes if issubclass(own, TreeMethod)} == set(PAPER_TREES)
+
+
+def test_only_scores_that_move_one_way_have_slack() -> None:
+    """The published rate divides them by two; information gain needs the two."""
+    paper = PAPER_TREES["diffprfs"]
+    given = [{**WORDS, "rate": rate, "score": score} for rate in ("full", "published")
+             for score in ("gini", "information-gain")]  # fmt: skip
+    assert [asked_tree(paper, one, 0).slack for one in given] == [1, 1, 2, 1]
+
+
+def test_each_draw_of_a_path_has_the_same_share_where_levels_share_by_their_draws() -> None:
+    """Two cuts, an attribute and a count on each level, two counts in a leaf: 14 draws in all."""
+    asked = asked_tree(PAPER_TREES["diffp-c45"], WORDS, 2)
+    whole = sum(asked.weights)
+    assert asked.paper.split == CUTS
+    assert {weight * share / whole for weight, share in zip(asked.weights, asked.counted, strict=True)} == {
+        Fraction(1, 14)
+    }
+
+
+@pytest.mark.parametrize(("stop", "counted"), [("noisy", 4), ("depth", 0)])
+def test_rows_are_counted_to_stop_alone_where_the_paper_does_so(stop: str, counted: int) -> None:
+    """Of C4.5 on counts: a tenth of each level, if the noisy rule needs it."""
+    asked = asked_tree(PAPER_TREES["c45-halving"], {**WORDS, "stop": stop}, 0)
+    assert asked.counted == (Fraction(1, 10),) * counted
+    assert asked.weights == (Fraction(1, 2), Fraction(1, 4), Fraction(1, 8), Fraction(1, 8))
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "said"),
+    [
+        ("edprf", {"rate": "published"}, "permute-and-flip"),
+        ("diffprf", {"rate": "published", "score": "gini"}, "choices of splits"),
+        ("diffprf", {"rate": "published", "rows": "published-bootstrap", "score": "gini"}, "the copies add up"),
+        ("diffgen", {"rate": "published"}, "choices of splits"),
+        ("diffgen", {}, None),
+    ],
+)
+def test_a_rate_of_which_half_is_lost_is_stated(name: str, given: dict[str, Any], said: str | None) -> None:
+    """The claim of the paper is beside the promise, the larger loss first."""
+    claim = make_method(name, {"epsilon": 1.0, **given}).published_claim()  # type: ignore[attr-defined]
+    assert (claim is None) if said is None else said in claim
