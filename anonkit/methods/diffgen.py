@@ -63,15 +63,15 @@ class DiffGen(TreeMethod[SpecializationPlan]):
 
     def plan_of(self, schema: TreeSchema) -> SpecializationPlan:
         """Return the steps with their budget."""
-        asked = self.asked(schema)
+        trees = self.requested(schema)
         return SpecializationPlan(
             schema=schema,
             epsilon=self.epsilon,
-            steps=asked.steps,
-            score=SCORES[asked.score],
-            joint=asked.paper.split == JOINT,
+            steps=trees.steps,
+            score=SCORES[trees.score],
+            joint=trees.paper.split == JOINT,
             weighted=self.weighted,
-            slack=asked.slack,
+            slack=trees.slack,
             rows_per_unit=self.rows_per_unit,
             adjacency=self.neighbours,
         )
