@@ -178,7 +178,7 @@ class IntervalAxis(
 
     @property
     def stated_cuts(self) -> tuple[str, ...]:
-        """The cut points as texts."""
+        """The cut points as strings."""
         return tuple(point_text(cut) for cut in self.cuts)
 
     @property
