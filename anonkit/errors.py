@@ -144,7 +144,7 @@ def with_note(failure: Exception, fact: str) -> Exception:
 
 
 def facts_of(failure: BaseException) -> list[str]:
-    """Return what `with_note` has added to a failure that is none of ours; notes of others may quote cells."""
+    """Return the notes that `with_note` added to a failure that is none of ours; notes of others may quote cells."""
     notes = (note for note in getattr(failure, "__notes__", ()) if isinstance(note, str))
     return [note.removeprefix(_NOTED) for note in notes if note.startswith(_NOTED)]
 

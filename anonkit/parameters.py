@@ -105,8 +105,8 @@ def told_parameters(method: object) -> dict[str, Any]:
     """Return the parameters of a method for files of a release: all, but for defaults that are silent."""
     of_class: type = type(method)
     values = {declared.name: (getattr(method, declared.name), declared) for declared in parameters_of(of_class)}
-    told = {name: value for name, (value, one) in values.items() if not one.silent or value != one.default}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}
+    stated = {name: value for name, (value, one) in values.items() if not one.silent or value != one.default}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in stated.items()}
 
 
 def check_parameters(method: type, given: Mapping[str, Any]) -> None:
@@ -163,7 +163,7 @@ def check_number(
 
 
 def _kind(value: object) -> str:
-    """Return what is shown of what is no number; itself it may be anything."""
+    """Return the kind of a value that is no number; itself it may be anything."""
     return f"of type {type(value).__name__}"
 
 

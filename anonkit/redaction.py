@@ -102,7 +102,7 @@ UNNAMED = "table"
 
 
 def table_name(source: object) -> str:
-    """Return what a table is called whose owner gave it no name: its file's stem, the table of an address.
+    """Return the name of a table whose owner gave it none: its file's stem, the table of an address.
 
     Never a secret of an address; `table` for tables that have no name.
     """
@@ -119,7 +119,7 @@ def table_name(source: object) -> str:
 
 
 def source_names(source: object) -> tuple[str, str]:
-    """Return what a table is called whose owner gave it no name, and the name of its file, or its address.
+    """Return the name of a table whose owner gave it none, and the name of its file, or its address.
 
     Never a secret of an address; `a table in memory` where there is no file.
     """

@@ -277,7 +277,7 @@ def _shown(draft: Draft, values: tuple[str, ...]) -> IntArray:
 
 
 def _choices(scene: Scene, engine: Engine, runs: int | None, seed: int) -> Iterator[tuple[bool, Draft, int]]:
-    """Yield whether the row was there, what was published, and how many rows were shown, of table after table."""
+    """Yield, table after table, the coin (True: the row was there), the draft, and the number of rows published."""
     tables, columns = _nearly_as_good(scene)
 
     def run(number: int) -> tuple[bool, Draft, int]:
@@ -318,17 +318,19 @@ def _nearly_as_good(scene: Scene) -> tuple[tuple[pa.Table, pa.Table], dict[str, 
     return (tables[0], tables[1]), columns
 
 
-def _answers(choices: list[tuple[bool, Draft, int]], told: Callable[[Draft, int], str]) -> tuple[IntArray, IntArray]:
+def _answers(
+    choices: list[tuple[bool, Draft, int]], published: Callable[[Draft, int], str]
+) -> tuple[IntArray, IntArray]:
     """Return the answers with the row and without it, numbered."""
-    answers = [told(draft, rows) for _, draft, rows in choices]
+    answers = [published(draft, rows) for _, draft, rows in choices]
     codes = np.unique(answers, return_inverse=True)[1].astype(np.int64)
     more = np.array([inside for inside, _, _ in choices])
     return codes[more], codes[~more]
 
 
 def _all_but_rows(draft: Draft, _: int) -> str:
-    told = (draft.params, draft.columns, draft.details, draft.data.schema.names)
-    return json.dumps(told, sort_keys=True, default=str)
+    parts = (draft.params, draft.columns, draft.details, draft.data.schema.names)
+    return json.dumps(parts, sort_keys=True, default=str)
 
 
 def _all_but_rows_and_how_many(draft: Draft, rows: int) -> str:

@@ -164,7 +164,7 @@ class _Scene:
 
 
 def _stated(params: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], Role]]:
-    """Return what the params state of each column, and its role; a release for any purpose may have no target."""
+    """Return the statement of the params on each column, and its role; a release for any purpose may have no target."""
     if params.get("format") == STATEMENT:
         treated = params["treatment"]
         return [

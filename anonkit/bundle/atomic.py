@@ -301,9 +301,9 @@ def _is_at_work(record: StagingRecord, staged: Path) -> bool:
 
 def _say(staged: Path, what: str) -> None:
     """Log once in a process what was found beside a release."""
-    said = (str(staged), what)
-    if said not in _SAID:
-        _SAID.add(said)
+    message = (str(staged), what)
+    if message not in _SAID:
+        _SAID.add(message)
         _LOG.warning("%r beside the release %s.", staged.name, what)
 
 

@@ -70,7 +70,7 @@ def _mixed_column(frame: Any) -> str | None:
 
 
 def _fault(table: pa.Table) -> str | None:
-    """Return what keeps an Arrow table from being counted: strings that are no UTF-8."""
+    """Return the fault that keeps an Arrow table from being counted: strings that are no UTF-8."""
     for name, column in zip(table.column_names, table.columns, strict=True):
         try:
             column.validate(full=True)

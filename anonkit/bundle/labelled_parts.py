@@ -34,7 +34,7 @@ class OnLabelled(Generic[Found]):
     columns: tuple[BoundColumn, ...]
 
     def __call__(self, item: Path | Sequence[Path]) -> Found:
-        """Return what the function makes of it; nothing of what was made is left.
+        """Return the function's result on the labelled file, which is removed.
 
         Raises
         ------
@@ -79,11 +79,11 @@ class LabelledByWorkers:
     def outline(self) -> dict[str, int]:
         """Make the outlines; return the number of rows without a label by column."""
         parts = parts_of(self.data)
-        told = self.workers.each(LabelledOutline(columns=self.columns), parts)
+        outlines = self.workers.each(LabelledOutline(columns=self.columns), parts)
         self.folder.mkdir()
-        for part, (_, outline) in zip(parts, told, strict=True):
+        for part, (_, outline) in zip(parts, outlines, strict=True):
             outline.write(self.folder / part.name)
-        return {column.name: sum(strange[column.name] for strange, _ in told) for column in self.columns}
+        return {column.name: sum(strange[column.name] for strange, _ in outlines) for column in self.columns}
 
     @property
     def tasks(self) -> int:

@@ -90,8 +90,8 @@ def open_bucket(bucket: str) -> ObjectStore:
     MissingDependencyError
         The library of the store is not installed.
     """
-    said = tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith("AWS_")))
-    return S3Bucket(bucket=bucket, client=_client(said))
+    settings = tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith("AWS_")))
+    return S3Bucket(bucket=bucket, client=_client(settings))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -202,10 +202,10 @@ class S3Bucket:
         try:
             return ask()
         except ClientError as error:
-            told = error.response
+            answer = error.response
             codes = {
-                str(told.get("Error", {}).get("Code")),
-                str(told.get("ResponseMetadata", {}).get("HTTPStatusCode")),
+                str(answer.get("Error", {}).get("Code")),
+                str(answer.get("ResponseMetadata", {}).get("HTTPStatusCode")),
             }
             # a version that was to be replaced and is gone is another state than the one that was looked at
             if conditional and codes & (_UNMET | {"NoSuchKey"}):
@@ -233,7 +233,7 @@ class S3Bucket:
 
 
 @lru_cache(maxsize=1)
-def _client(said: tuple[tuple[str, str], ...]) -> Any:
+def _client(settings: tuple[tuple[str, str], ...]) -> Any:
     """Return the client of the store, one for each state of the environment: to begin costs a tenth of a second."""
     try:
         import boto3

@@ -55,7 +55,7 @@ class OnFetched(Generic[Found]):
     function: Callable[[Any], Found]
 
     def __call__(self, item: Stored) -> Found:
-        """Return what the function makes of it; nothing of what was fetched is left.
+        """Return the function's result on the fetched files, which are removed.
 
         Raises
         ------

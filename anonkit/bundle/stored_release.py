@@ -128,15 +128,15 @@ class Release:
 
     def as_reused(self, measures: Mapping[str, Any]) -> Release:
         """Return the same release as one that was not made anew, with measures for its owner."""
-        told = self.with_owner(measures)
-        _REUSED.add(told)
-        return told
+        reused = self.with_owner(measures)
+        _REUSED.add(reused)
+        return reused
 
     def with_owner(self, measures: Mapping[str, Any]) -> Release:
         """Return the same release with the measures of its owner, for as long as that object lives."""
-        told = replace(self)
-        _OWNER_MEASURES[told] = measures
-        return told
+        measured = replace(self)
+        _OWNER_MEASURES[measured] = measures
+        return measured
 
     @property
     def is_dry_run(self) -> bool:
@@ -202,7 +202,7 @@ class Release:
         return f"<Release {method}, {rows} rows, {self.report.get('guarantee', {}).get('kind')}>"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: promise, checks, columns and the first rows; of a dry run the claim alone."""
+        """Return the HTML of a notebook: promise, checks, columns and the first rows; of a dry run the claim alone."""
         from anonkit.report.document import dry_run_fragment, release_fragment
 
         if self.is_dry_run:

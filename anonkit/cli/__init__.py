@@ -129,8 +129,8 @@ def _forests_beside(args: Sequence[str]) -> AbstractContextManager[None]:
     if args[0] == "compare" and not {"--help", "-h"} & set(words):
         return _comparing_beside()
     forests = "--k" in words or any(method in words for method in _GUIDED_BY_FORESTS)
-    asked = args[0] == "release" and forests and not {"--help", "-h"} & set(words)
-    if not asked:
+    needed = args[0] == "release" and forests and not {"--help", "-h"} & set(words)
+    if not needed:
         return nullcontext()
     from anonkit.utility.learning_process import Imports, learning_beside
 

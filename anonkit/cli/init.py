@@ -143,7 +143,7 @@ def _without_domain(path: Path) -> list[str]:
 
 
 def _to_declare(names: Sequence[str]) -> str:
-    """Return what the owner has to add before the recommended command releases anything; empty for nothing."""
+    """Return the declarations that the recommended command needs before it releases anything; empty for none."""
     if not names:
         return ""
     named = ", ".join(one_line(name) for name in names[:_NAMED])

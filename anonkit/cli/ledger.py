@@ -139,12 +139,12 @@ def _ended(entry: Entry, state: ReleaseState) -> str:
     """Return the end of a release that was open, in words."""
     from anonkit.ledger.settling import ReleaseState
 
-    said = {
+    words = {
         ReleaseState.ROLLED_BACK: "is rolled back: nothing of it was put in place, and what it had prepared is gone",
         ReleaseState.COMMITTED: "is in place, and committed",
     }
     what = "counts as spent: its process works, or its folder cannot be read, or its files may have been in place"
-    return f"release {entry.number} {said.get(state, what)}"
+    return f"release {entry.number} {words.get(state, what)}"
 
 
 def _created(where: str) -> Outcome:
@@ -224,14 +224,14 @@ def _dataset_text(standing: DatasetState) -> str:
 def _spent(standing: DatasetState) -> str:
     from anonkit.ledger.neighbour_totals import totals_words
 
-    told = _part("epsilon", standing.epsilon, standing.budget, standing.left)
+    words = _part("epsilon", standing.epsilon, standing.budget, standing.left)
     if standing.delta or standing.budget_delta is not None:
-        told = f"{told}; {_part('delta', standing.delta, standing.budget_delta, standing.left_delta)}"
+        words = f"{words}; {_part('delta', standing.delta, standing.budget_delta, standing.left_delta)}"
     if standing.totals:
         others = [one for one in standing.totals if one.neighbours != standing.neighbours]
-        told = f"{told}, for {standing.neighbours.in_short}"
-        told = f"{told}; {totals_words(others)}" if others else told
-    return told
+        words = f"{words}, for {standing.neighbours.in_short}"
+        words = f"{words}; {totals_words(others)}" if others else words
+    return words
 
 
 def _part(name: str, loss: float, budget: float | None, left: float | None) -> str:

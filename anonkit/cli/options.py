@@ -35,7 +35,7 @@ TASKS = ("classification", "regression")
 
 
 def option_group(name: str, build: Callable[..., object], *options: _Option) -> Callable[[_Command], _Command]:
-    """Return what gives a command some options, and one argument that is made of all of them.
+    """Return a decorator that gives a command some options, and one argument that is made of all of them.
 
     Parameters
     ----------

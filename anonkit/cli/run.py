@@ -130,7 +130,7 @@ def _refuse_beside_check() -> None:
 
 
 def _check(paths: Sequence[str], quiet: bool) -> Outcome:
-    """Return what each recipe does otherwise under the defaults of 0.2."""
+    """Return the differences of each recipe under the defaults of 0.2."""
     from anonkit.cli.experiments import is_experiment
     from anonkit.pipeline.changed_defaults import changes_of
     from anonkit.pipeline.recipe import Recipe

@@ -98,7 +98,7 @@ def release_outcome(
 
 
 def foresees(*, dry_run: bool, utility: bool = True) -> Foresees | None:
-    """Return what says of a plan under noise what a release of simulated rows would be; None for a real release."""
+    """Return the forecast of a plan under noise, from a release of simulated rows; None for a real release."""
     if not dry_run:
         return None
     from anonkit.comparing.foreseen_release import foreseen_release
@@ -107,7 +107,7 @@ def foresees(*, dry_run: bool, utility: bool = True) -> Foresees | None:
 
 
 def release_text(release: Release, owner_report: Path | None = None, *, owner: bool = False, more: bool = True) -> str:
-    """Return what is shown on stdout after a release, one screen at most, or after a dry run, in full.
+    """Return the text on stdout after a release, one screen at most, or after a dry run, in full.
 
     Parameters
     ----------
@@ -139,8 +139,8 @@ def release_text(release: Release, owner_report: Path | None = None, *, owner: b
 
 def _plan(report: Mapping[str, Any]) -> list[Topic]:
     """Return the topics of a plan under noise beside its promise: the entry to be booked, and the forecast."""
-    said = {"Account": list(account_sentences(report)), "Foreseen": list(foreseen_sentences(report))}
-    return [Topic(label=label, sentences=sentences) for label, sentences in said.items() if sentences]
+    topics = {"Account": list(account_sentences(report)), "Foreseen": list(foreseen_sentences(report))}
+    return [Topic(label=label, sentences=sentences) for label, sentences in topics.items() if sentences]
 
 
 def _has_figures(release: Release, *, owner: bool) -> bool:
@@ -219,7 +219,7 @@ def public_warnings(release: Release) -> list[str]:
 
 
 def owner_block(release: Release) -> list[str]:
-    """Return what the owner alone is shown, the most costly first: at most as many lines as fit; none without measures.
+    """Return the lines for the owner alone, the most costly first: at most as many lines as fit; none without measures.
 
     Privacy
     -------
@@ -228,7 +228,7 @@ def owner_block(release: Release) -> list[str]:
     owner = release.owner
     ledger, target = owner.get("ledger", {}), owner.get("target", {})
     mixed = mixed_notes(owner.get("cells_among_numbers", {}))
-    said = [
+    words = [
         *ledger.get("notes", ()),
         *lost_cells(owner, counted=True),
         *(note for note in owner.get("reading_notes", ()) if note not in mixed),
@@ -237,7 +237,7 @@ def owner_block(release: Release) -> list[str]:
     ]
     shown = (*LOST_CELLS, "utility_of_source", *IN_WORDS)
     figures = _measures({key: value for key, value in owner.items() if key not in shown})
-    lines = _indented([one_line(line) for line in (*said, *figures)])
+    lines = _indented([one_line(line) for line in (*words, *figures)])
     if not lines:
         return []
     heading = [click.style(OWNER_HEADING, fg="yellow", bold=True)]

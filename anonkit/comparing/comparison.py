@@ -276,7 +276,7 @@ def comparison_steps(methods: Sequence[str], k: Sequence[int], epsilon: Sequence
 
 
 def _task(rows: pa.Table, declared: Policy, target: str) -> Task:
-    """Return what models do with the target: for the owner, who has the rows."""
+    """Return the task of models on the target: for the owner, who has the rows."""
     column = rows.column(target)
     plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
     values = plain.unique().to_pylist()

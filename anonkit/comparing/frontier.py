@@ -84,7 +84,7 @@ def _is_close(point: FrontierPoint, best: FrontierPoint) -> bool:
 
 
 def _less(best: FrontierPoint, point: FrontierPoint) -> tuple[float, tuple[float, float]] | None:
-    """Return what a release has less than the best one, and the interval of that."""
+    """Return the shortfall of a release against the best one, and its interval."""
     if best.by_row is None or point.by_row is None:
         return None
     return best.by_row.less(point.by_row)
@@ -321,7 +321,7 @@ def _legend(methods: Sequence[str]) -> str:
 
 
 def _advice(comparison: Mapping[str, Any], head: str = "h2") -> list[str]:
-    """Return what the comparison advises, and on how many rows of the table it rests; nothing where nothing is."""
+    """Return the advice of the comparison, and the number of rows that it rests on; nothing where there is none."""
     sentences = [f"<p><strong>{_text(block['sentence'])}</strong></p>" for block in comparison.get("advice", ())]
     rows, of_table = comparison["rows"], comparison.get("table_rows", 0)
     if rows < of_table:

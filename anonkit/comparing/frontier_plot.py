@@ -84,7 +84,7 @@ def drawable(points: Sequence[Mapping[str, Any]], measure: str) -> list[Mapping[
 
 
 def title_of(drawn: Sequence[Mapping[str, Any]], measure: str) -> str:
-    """Return what is read out instead of the plot."""
+    """Return the text that is read out instead of the plot."""
     return f"{len(drawn)} releases by linkability risk and {MEASURES[measure]}"
 
 

@@ -165,8 +165,8 @@ def measured_reconstruction(release: Release, test: pa.Table, target: str) -> di
                 return {}
             predicted = described.domain.mean_of(model.predict_proba(test.filter(pa.array(known))))
             scores = regression_scores(predicted, numbers[known])
-            told = {"r2": scores.r2, "mae": scores.mae, "ci": dict(scores.intervals)}
-            return {RECONSTRUCTED: MeasuredModel(scores=told, by_row=of_numbers(predicted, numbers[known]))}
+            measures = {"r2": scores.r2, "mae": scores.mae, "ci": dict(scores.intervals)}
+            return {RECONSTRUCTED: MeasuredModel(scores=measures, by_row=of_numbers(predicted, numbers[known]))}
         truth = Columns(test).codes(target, described.domain)
         if np.unique(truth[truth != UNKNOWN]).size < 2:
             return {}

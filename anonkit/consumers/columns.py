@@ -125,7 +125,7 @@ def _plain(name: str, array: pa.Array) -> pa.Array:
 
 
 def _made(convert: Callable[[], Any]) -> Any:
-    """Return what a conversion makes, or None: what it raises may quote cells, and must lead to no error of ours."""
+    """Return the result of a conversion, or None: its errors may quote cells, and must lead to none of ours."""
     try:
         return convert()
     except Exception:  # of objects and libraries that raise what they like

@@ -88,7 +88,7 @@ class Prior:
 
 
 def label_channel(target: PublishedTarget | None) -> Channel:
-    """Return what was done to labels; clear when there are none, or when they are part of the answers."""
+    """Return the channel of the labels; clear when there are none, or when they are part of the answers."""
     if target is None:
         return RandomizedResponse.clear(1)
     return target.mechanism or RandomizedResponse.clear(target.domain.size)

@@ -50,7 +50,7 @@ class ClassConditionals:
 
     @classmethod
     def of(cls, mixtures: ProductMixtures, tables: Sequence[OneWayTable], pairs: Sequence[PairTable]) -> Self | None:
-        """Return what the tables say of the target that splits them; None where the mixture is to be read.
+        """Return the evidence of the tables on the target that splits them; None where the mixture is to be read.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class ClassConditionals:
 def _beyond(
     pair: PairTable, within: Mapping[str, FloatArray], groups: Mapping[str, IntArray], classes: FloatArray
 ) -> FloatArray:
-    """Return what a pair of values says of each class beyond both, shape (values, values, n_classes).
+    """Return the evidence of a pair of values on each class beyond both, shape (values, values, n_classes).
 
     Drawn towards independence within the class, as far as the noisy counts say that pairs are not.
     """

@@ -114,7 +114,7 @@ class Forest(ColumnAnswers, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return cls(read_params(path), **settings).fit()
 
     def _count_ballots(self) -> FloatArray:
-        """Return what each leaf adds to each class, shape (n_nodes, n_classes)."""
+        """Return the vote of each leaf for each class, shape (n_nodes, n_classes)."""
         contents = self.forest_.contents()
         out = np.zeros((len(contents), self.classes_.size))
         counted, rows = [], []
@@ -205,7 +205,7 @@ class Forest(ColumnAnswers, ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
 
 def _ballots(counts: FloatArray, vote: str) -> FloatArray:
-    """Return what leaves with these noisy counts add to each class, both of shape (n_leaves, n_classes)."""
+    """Return the votes of leaves with these noisy counts for each class, both of shape (n_leaves, n_classes)."""
     if vote == "pooled":
         return counts
     n_classes = counts.shape[1]

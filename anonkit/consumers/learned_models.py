@@ -77,7 +77,7 @@ def learned_from_files(
     release: str | Path,
     estimator: str | None,
     vote: str | None,
-    asked: MixtureQuestions,
+    requested: MixtureQuestions,
     settings: Mapping[str, Any],
     learner: str | None = None,
 ) -> tuple[Any, Described | None]:
@@ -88,7 +88,7 @@ def learned_from_files(
     release : path
     estimator, vote, settings, learner
         As in `reconstruct`.
-    asked : MixtureQuestions
+    requested : MixtureQuestions
         What only a mixture can answer.
 
     Raises
@@ -98,11 +98,11 @@ def learned_from_files(
     """
     params = read_params(release)
     if learner is not None:
-        asked.refuse()
+        requested.refuse()
         return _of_learner(release, params, learner, {"estimator": estimator, "vote": vote}, settings)
     if params.get("format") in MIXTURES:
-        return _of_mixture(params, estimator, vote, asked, settings)
-    asked.refuse()
+        return _of_mixture(params, estimator, vote, requested, settings)
+    requested.refuse()
     if params.get("format") == AGGREGATES:
         raise ParameterError(
             "the release holds published tables and no rows: no model is learned from them",
@@ -204,7 +204,7 @@ def _of_mixture(
     params: Mapping[str, Any],
     estimator: str | None,
     vote: str | None,
-    asked: MixtureQuestions,
+    requested: MixtureQuestions,
     settings: Mapping[str, Any],
 ) -> tuple[Any, Described | None]:
     """Return the classifier of a mixture, or the mixture itself where no column is to be predicted."""
@@ -215,15 +215,15 @@ def _of_mixture(
             )
     from anonkit.consumers.marginal_model import MarginalModel
 
-    if asked.given and asked.draw is None and not asked.tables:
+    if requested.given and requested.draw is None and not requested.tables:
         raise ParameterError(
             "conditions are on rows to draw or to count",
             f"{option('draw', 'FILE')}, {option('tables', 'COLUMNS', typed='table')}; a prediction takes them from "
             "its test table",
         )
-    if asked.target is None and params.get("target") is None:
+    if requested.target is None and params.get("target") is None:
         return MarginalModel(params), None
     from anonkit.consumers.mixture_classifier import MixtureClassifier
 
-    classifier = MixtureClassifier(params, target=asked.target).fit()
+    classifier = MixtureClassifier(params, target=requested.target).fit()
     return classifier, classifier.described()

@@ -58,7 +58,7 @@ class LearningPower(ReportPart):
     rows: int
 
     def notes(self) -> Iterator[str]:
-        """Yield what a reader must know before using the model, one sentence each."""
+        """Yield the warnings for users of the model, one sentence each."""
         if not self.class_effect_told:
             needed = _about(self.rows_for_class_effect)
             yield (

@@ -112,9 +112,9 @@ def answer(
     Answer or None
         None where no table holds all these columns.
     """
-    asked = {*names, *allowed}
-    chosen = [table for table in columns if asked <= set(table.names)]
-    chosen = chosen or [table for table in pairs if asked <= set(table.names)][:1]
+    involved = {*names, *allowed}
+    chosen = [table for table in columns if involved <= set(table.names)]
+    chosen = chosen or [table for table in pairs if involved <= set(table.names)][:1]
     if not chosen:
         return None
     # what splits all tables alone is in each of them: they answer together, weighted by precision

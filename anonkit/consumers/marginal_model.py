@@ -242,7 +242,7 @@ class MarginalModel(ColumnAnswers):
         return self._mixtures
 
     def class_conditionals(self) -> ClassConditionals | None:
-        """Return what the tables say of a target that splits them all, for predictions; None where the mixture does.
+        """Return the evidence of the tables on a target that splits them all; None where the mixture predicts.
 
         Where three columns were measured with the target, the mixture alone has what they say of it together.
         """
@@ -324,10 +324,10 @@ class MarginalModel(ColumnAnswers):
             if name in self._rules.determined:
                 raise self._unknown(name)
         expected = self._mixtures.rows_expected(names, self._allowed)
-        told = answer(self._tables, self._pairs, names, self._allowed, level)
+        table = answer(self._tables, self._pairs, names, self._allowed, level)
         domains = [self.domains[name] for name in names]
         labels = tuple(tuple(one.decode(np.arange(one.size)).tolist()) for one in domains)
-        if told is None:
+        if table is None:
             gaps = np.full(expected.shape, np.nan)
             basis = np.full(expected.shape, MODEL, dtype=object)
             return MarginalTable(
@@ -337,11 +337,11 @@ class MarginalModel(ColumnAnswers):
         return MarginalTable(
             names=names,
             labels=labels,
-            estimate=np.where(told.basis == "measured", told.counts, expected),
-            lower=told.lower,
-            upper=told.upper,
+            estimate=np.where(table.basis == "measured", table.counts, expected),
+            lower=table.lower,
+            upper=table.upper,
             model=expected,
-            basis=told.basis,
+            basis=table.basis,
             level=level,
         )
 

@@ -87,7 +87,7 @@ def conditions_typed(texts: Sequence[str]) -> dict[str, list[str]]:
     return found
 
 
-def answers(mixture: Any, asked: MixtureQuestions) -> dict[str, Any]:
+def answers(mixture: Any, requested: MixtureQuestions) -> dict[str, Any]:
     """Return the answers of a mixture: `tables`, the number of `drawn` rows, and the resolved conditions in `given`.
 
     Empty where neither tables nor rows are requested.
@@ -96,16 +96,16 @@ def answers(mixture: Any, asked: MixtureQuestions) -> dict[str, Any]:
     ----------
     mixture : MarginalModel
         Ignored where neither rows nor tables are requested.
-    asked : MixtureQuestions
+    requested : MixtureQuestions
     """
-    if asked.draw is None and not asked.tables:
+    if requested.draw is None and not requested.tables:
         return {}
-    conditioned: MarginalModel = mixture.given(asked.given)
-    tables = tuple(conditioned.marginal(*names) for names in asked.tables)
+    conditioned: MarginalModel = mixture.given(requested.given)
+    tables = tuple(conditioned.marginal(*names) for names in requested.tables)
     given = tuple(conditioned.conditions.values())
-    if asked.draw is None:
+    if requested.draw is None:
         return {"tables": tables, "given": given}
-    drawn = conditioned.batches(asked.rows, seed=asked.seed)
+    drawn = conditioned.batches(requested.rows, seed=requested.seed)
     written = []
 
     def write(aside: Path) -> None:
@@ -115,7 +115,7 @@ def answers(mixture: Any, asked: MixtureQuestions) -> dict[str, Any]:
                 file.write_batch(batch)
                 written.append(batch.num_rows)
 
-    write_whole(Path(asked.draw), write)
+    write_whole(Path(requested.draw), write)
     return {"tables": tables, "given": given, "drawn": sum(written)}
 
 

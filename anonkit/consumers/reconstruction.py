@@ -71,18 +71,18 @@ class Reconstruction:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome for `--json`."""
-        asked: dict[str, Any] = {} if self.drawn is None else {"drawn": self.drawn}
+        requested: dict[str, Any] = {} if self.drawn is None else {"drawn": self.drawn}
         if self.tables:
-            asked["tables"] = [table.to_dict() for table in self.tables]
+            requested["tables"] = [table.to_dict() for table in self.tables]
         if self.given:
-            asked["given"] = {condition.name: condition.to_dict() for condition in self.given}
+            requested["given"] = {condition.name: condition.to_dict() for condition in self.given}
         if self.described is None:
             mixture: Any = self.model
             return {
                 "model": "mixture of products",
                 "rows": round(mixture.rows),
                 "columns": list(mixture.columns),
-                **asked,
+                **requested,
             }
         return {
             "model": self.described.kind,
@@ -95,7 +95,7 @@ class Reconstruction:
             "attributes": list(self.described.attributes),
             **({} if self.power is None else {"power": self.power.to_dict()}),
             **({} if self.scores is None else self.scores.to_dict()),
-            **asked,
+            **requested,
         }
 
 
@@ -167,22 +167,22 @@ def reconstruct(
         raise ParameterError("predictions need a table to predict from", option("test", "TABLE"))
     if predictions is not None and not str(predictions).endswith(".parquet"):
         raise ParameterError(f"predictions ({predictions}) must end in .parquet")
-    asked = MixtureQuestions() if questions is None else questions
-    if asked.draw is not None and not str(asked.draw).endswith(".parquet"):
-        raise ParameterError(f"drawn rows ({asked.draw}) must end in .parquet")
-    if asked.draw is None and (asked.rows is not None or asked.seed is not None):
+    requested = MixtureQuestions() if questions is None else questions
+    if requested.draw is not None and not str(requested.draw).endswith(".parquet"):
+        raise ParameterError(f"drawn rows ({requested.draw}) must end in .parquet")
+    if requested.draw is None and (requested.rows is not None or requested.seed is not None):
         raise ParameterError("rows are drawn into a file", option("draw", "FILE"))
     read = [*Place.of(release).on_this_machine(), *([Path(test)] if isinstance(test, str | Path) else [])]
-    refuse_existing((predictions, model, asked.draw), force, read=read)
+    refuse_existing((predictions, model, requested.draw), force, read=read)
     begin = progress or (lambda _step, _share: None)
     begin(RECONSTRUCTION_STEPS[0], 0.0)
-    learned, described = learned_from_files(release, estimator, vote, asked, settings, learner)
+    learned, described = learned_from_files(release, estimator, vote, requested, settings, learner)
     if described is None:
         if test is not None or model is not None:
             raise ParameterError(
                 "no column of this release is its target", f"{option('target', 'COLUMN')} says which to predict"
             )
-        return Reconstruction(model=learned, described=None, mixture=learned, **answers(learned, asked))
+        return Reconstruction(model=learned, described=None, mixture=learned, **answers(learned, requested))
     power = _power_of(learned)
     scores, predicted = None, None
     if test is not None:
@@ -208,7 +208,7 @@ def reconstruct(
         scores=scores,
         predictions=predicted,
         mixture=_mixture_of(learned),
-        **answers(_mixture_of(learned), asked),
+        **answers(_mixture_of(learned), requested),
     )
 
 

@@ -251,7 +251,7 @@ class ReleaseFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.array(list(names), dtype=object)
 
     def _published(self) -> _Published:
-        """Return what the params state of the columns."""
+        """Return the statement of the params on the columns."""
         if self.params is None:
             return _Published()
         given = self.params

@@ -125,19 +125,21 @@ def row_condition(name: str, domain: Categories | Grid, condition: object) -> Ro
             number = _number(name, one)
             allowed[_bin_of(name, domain, number)] = True
             numbers.append(f"{number:.10g}")
-    asked = []
+    values = []
     if numbers:
-        asked.append(f"the bin{'s' if len(numbers) > 1 else ''} of {' or '.join(dict.fromkeys(numbers))}")
+        values.append(f"the bin{'s' if len(numbers) > 1 else ''} of {' or '.join(dict.fromkeys(numbers))}")
     if ranges:
-        asked.append(f"the bins whose middles lie in {' or '.join(dict.fromkeys(ranges))}")
-    return RowCondition(name=name, domain=domain, allowed=allowed, asked=tuple([" and ".join(asked)] if asked else []))
+        values.append(f"the bins whose middles lie in {' or '.join(dict.fromkeys(ranges))}")
+    return RowCondition(
+        name=name, domain=domain, allowed=allowed, asked=tuple([" and ".join(values)] if values else [])
+    )
 
 
 # --- members -----------------------------------------------------------------------------------------------------
 
 
 def _members(domain: Categories | Grid, condition: object) -> list[object]:
-    """Return what a condition lists: any of it is enough."""
+    """Return the values that a condition lists: any of them is enough."""
     if isinstance(domain, Grid) and _ends(condition) is not None:
         return [condition]
     listed = condition.tolist() if hasattr(condition, "tolist") else condition
@@ -215,13 +217,13 @@ def _bins_between(name: str, domain: Grid, low: float, high: float) -> IntArray:
     if not found.size:
         edges, at = domain.edges(), int(np.searchsorted(middles, low))
         near = [code for code in (at - 1, at) if 0 <= code < domain.cells]
-        told = [
+        inside = [
             f"{_interval(domain, float(edges[code]), float(edges[code + 1]))} around {middles[code]:.10g}"
             for code in near
         ]
         raise ParameterError(
             f"column {name!r}: no bin has its middle in {_range(low, high)}",
-            f"near {'are' if len(told) > 1 else 'is'} {' and '.join(told)}; a single number means its bin",
+            f"near {'are' if len(inside) > 1 else 'is'} {' and '.join(inside)}; a single number means its bin",
         )
     return np.asarray(found, dtype=np.int64)
 

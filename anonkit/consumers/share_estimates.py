@@ -130,7 +130,7 @@ def _merged(channel: TableChannel, answers: FloatArray, sets: FloatArray) -> tup
 
 
 def _inverted(channel: TableChannel, row: int, sets: FloatArray) -> FloatArray:
-    """Return what each answer adds to the count of each set of values within a class, shape (n_answers, n_sets)."""
+    """Return the score of each answer for the count of each set of values within a class, shape (n_answers, n_sets)."""
     if isinstance(channel, SeparateAnswers):
         of_class = channel.label.scores(np.eye(channel.n_classes)[:, [row]])
         return _side_by_side(of_class, channel.value.scores(sets))
@@ -194,7 +194,7 @@ def band_interval(
 
 
 def _unblinded(band: BandResponse, channel: TableChannel, row: int, functions: FloatArray) -> FloatArray:
-    """Return what each answer adds to the mean of functions of truthful answers of a class, shape (n_answers, n)."""
+    """Return the score of each answer for the mean of functions of a class's truthful answers, shape (n_answers, n)."""
     if isinstance(channel, SeparateAnswers):
         of_class = channel.label.scores(np.eye(channel.n_classes)[:, [row]])
         return _side_by_side(of_class, band.unblinded(functions))

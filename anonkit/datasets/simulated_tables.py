@@ -55,7 +55,7 @@ SIMULATIONS: Mapping[str, Simulation] = {
 
 
 def simulation(name: str) -> Simulation:
-    """Return what is simulated under a name.
+    """Return the simulation of a name.
 
     Raises
     ------

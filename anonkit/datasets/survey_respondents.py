@@ -141,7 +141,7 @@ def survey_respondents_policy_toml() -> str:
 
 
 def _activity(age: IntArray, uniform: np.ndarray) -> IntArray:
-    """Return what people do, as numbers of `_ACTIVITIES`: studying is for the young, a pension for the old."""
+    """Return people's activities, as numbers of `_ACTIVITIES`: studying is for the young, a pension for the old."""
     young, old = np.digitize(uniform, [0.35, 0.41, 0.95]), np.digitize(uniform, [0.04, 0.045, 0.05, 0.95])
     grown = np.digitize(uniform, [0.78, 0.85, 0.87, 0.89])
     of_the_young = np.array([0, 1, 2, 4])[young]

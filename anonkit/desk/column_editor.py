@@ -64,7 +64,7 @@ class HierarchyGrid:
         return cls(values=values, groups=groups)
 
     def fields(self) -> dict[str, str]:
-        """Return what `of_fields` reads."""
+        """Return the fields that `of_fields` reads."""
         found = {f"value-{at}": value for at, value in enumerate(self.values)}
         for at, path in enumerate(self.groups):
             found |= {f"group-{at}-{level}": group for level, group in enumerate(path)}
@@ -144,7 +144,7 @@ def ticked_lines(fields: Mapping[str, str]) -> list[int]:
 
 
 def column_view(desk: Desk, at: int, typed: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return what is declared of one column, for its editor; what was typed and is not saved stays."""
+    """Return the declaration of one column, for its editor; typed entries that are not saved stay."""
     name = column_named(desk, at)
     spec = EditedPolicy.read(desk.policy_text).columns().get(name, {})
     bounds = spec.get("bounds", ["", ""])

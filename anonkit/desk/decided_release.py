@@ -184,7 +184,7 @@ class DecidedRelease:
         return os.path.relpath(os.path.abspath(place), os.path.abspath(self.folder))
 
     def command(self, station: str) -> str:
-        """Return what is typed for what a station shows."""
+        """Return the command that shows the same as a station."""
         policy, how = self._in_folder("policy.toml"), _read_words(self.how)
         match station:
             case "table":

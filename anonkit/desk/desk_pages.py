@@ -203,8 +203,8 @@ class DeskPages:
         view = views.shared_view(self._desk, station) | {"form_token": self._form_token, "field": FORM_TOKEN}
         if name in _VIEWS:
             view |= _VIEWS[name](self._desk)
-        told = None if refusal is None else refusal.for_command_line()
-        text = _environment().get_template(f"{name}.html.j2").render(**{**view, **more}, refusal=told)
+        message = None if refusal is None else refusal.for_command_line()
+        text = _environment().get_template(f"{name}.html.j2").render(**{**view, **more}, refusal=message)
         return HTMLResponse(text, HTTPStatus.OK if refusal is None else HTTPStatus.UNPROCESSABLE_ENTITY)
 
     def _refused(self, name: str, error: AnonkitError, more: Mapping[str, Any] | None = None) -> Response:

@@ -67,7 +67,7 @@ class EditedPolicy:
         return EditedPolicy(text=tomlkit.dumps(document))
 
     def columns(self) -> dict[str, dict[str, Any]]:
-        """Return what is declared of every column, as plain values."""
+        """Return the declaration of every column, as plain values."""
         columns = _plain(self.text).get("columns", {})
         return {name: dict(spec) for name, spec in columns.items() if isinstance(spec, dict)}
 
@@ -167,7 +167,7 @@ class EditedPolicy:
 
 @lru_cache(maxsize=8)
 def _plain(text: str) -> dict[str, Any]:
-    """Return what a policy holds: every page asks for it several times. Nobody changes it.
+    """Return the content of a policy, which nobody changes: every page needs it several times.
 
     Raises
     ------

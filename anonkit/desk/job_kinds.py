@@ -210,7 +210,7 @@ def _short(value: object) -> str:
 
 
 def risk_of(order: Mapping[str, Any], said: Said) -> dict[str, Any]:
-    """Return what makes people unique, as `anonkit risk` finds it; the classes by all columns are sent first."""
+    """Return the columns that make people unique, as `anonkit risk` finds it; the classes by all columns first."""
     found = anonkit.risk(
         order["source"],
         policy=_policy(order),
@@ -264,7 +264,7 @@ def _simulated(order: Mapping[str, Any], policy: Policy) -> Path:
 
 
 def side_by_side(order: Mapping[str, Any], said: Said) -> dict[str, Any]:
-    """Return what two releases of one sample make of every column, and of ten rows."""
+    """Return every column, and ten rows, as two releases of one sample show them."""
     policy = _policy(order)
     with closing(open_engine("local")) as engine, snapshot(_compared_rows(order, policy)) as stays:
         rows = engine.sample(stays.scan(engine, policy), COMPARED_ROWS, Randomness.seeded(0).child("compared"))
@@ -315,7 +315,7 @@ def _without_target(policy: Policy, rows: Source) -> Policy:
 
 
 def rehearsed(order: Mapping[str, Any], said: Said) -> dict[str, Any]:
-    """Return what the release would be, as `anonkit run --dry-run` finds it; nothing is written, nothing charged.
+    """Return the planned release, as `anonkit run --dry-run` finds it; nothing is written, nothing charged.
 
     Under noise nothing of the table is read for it but its names: the release of simulated rows is foreseen.
     """

@@ -399,7 +399,7 @@ class Desk:
             return b""
 
     def _left(self, job: Job) -> str:
-        """Return what is left of a job whose process has ended: a release may be complete by then."""
+        """Return the outcome of a job whose process has ended: a release may be complete by then."""
         if job.kind != "write" or self._described() == self._before_writing:
             return NOTHING
         return "the release had been written, and counts as made: Write release shows its files"
@@ -428,7 +428,7 @@ class Desk:
         self.jobs.start(kind, key, {**given, **order})
 
     def _key_of(self, kind: str) -> str:
-        """Return what a kind of job is made from: distributions know nothing of the promise."""
+        """Return the digest of a job's inputs, by its kind: distributions know nothing of the promise."""
         match kind:
             case "names" | "draft":
                 return ""

@@ -44,7 +44,7 @@ _MOST_LISTED = 300
 
 
 def shared_view(desk: Desk, station: str) -> dict[str, Any]:
-    """Return what every page shows: the line of stations, the strip, the jobs at work."""
+    """Return the content of every page: the line of stations, the strip, the jobs at work."""
     return {
         "station": station,
         "stations": [(name, name.capitalize()) for name in STATIONS],
@@ -141,14 +141,14 @@ def _whose_rows(desk: Desk) -> tuple[str, str]:
                 return name, f"says whose a row is. {counted}, not rows."
     if declared.says_one_row_a_person:
         return "", "No person has several rows: each row is a person."
-    told = "Nobody has said whose the rows are, or that no person has several: say it at Roles."
+    message = "Nobody has said whose the rows are, or that no person has several: say it at Roles."
     job = desk.latest("columns")
     for column in () if job is None or desk.is_simulated else job.parts:
         filled = column["rows"] - column["missing"]
         if column["identifier"] and column["distinct"] < filled:
             values = f"has {number(column['distinct'])} values in {number(filled)} rows"
-            return column["name"], f"{values}: if it says whose a row is, give it the role unit. {told}"
-    return "", told
+            return column["name"], f"{values}: if it says whose a row is, give it the role unit. {message}"
+    return "", message
 
 
 def _chart(at: int, column: Mapping[str, Any]) -> str:
@@ -170,7 +170,7 @@ def _risk_words(counts: Mapping[str, Any] | None, risk: Mapping[str, Any] | None
     """Return the figures of the table: what is counted first, then what needs the whole search."""
     if counts is None:
         return []
-    told = [
+    figures = [
         (counts["counted"], number(counts["people"])),
         ("smallest group", number(counts["k"])),
         (
@@ -179,15 +179,15 @@ def _risk_words(counts: Mapping[str, Any] | None, risk: Mapping[str, Any] | None
         ),
     ]
     if risk is None:
-        return told
+        return figures
     expected, file = expected_before(risk), risk["population"].get("file")
     if file is not None:
-        told.append(("people of the population in the smallest group", number(file["k_map"] or 0)))
+        figures.append(("people of the population in the smallest group", number(file["k_map"] or 0)))
         if file["unmatched_classes"]:
-            told.append(("groups that the file of the population lacks", number(file["unmatched_classes"])))
+            figures.append(("groups that the file of the population lacks", number(file["unmatched_classes"])))
     if expected is not None:
-        told.append(("expected to be found in the population", f"{expected:,.1f}"))
-    return told
+        figures.append(("expected to be found in the population", f"{expected:,.1f}"))
+    return figures
 
 
 def _worst_sets(risk: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -249,22 +249,22 @@ def column_named(desk: Desk, at: int) -> str:
 
 
 def _domain(spec: Mapping[str, Any]) -> str:
-    """Return what is declared of a column's values, in a few words."""
-    told = []
+    """Return the declaration of a column's values, in a few words."""
+    words = []
     if "bounds" in spec:
-        told.append("{} to {}".format(*spec["bounds"]))
+        words.append("{} to {}".format(*spec["bounds"]))
     if "categories" in spec:
-        told.append(f"{len(spec['categories'])} categories")
+        words.append(f"{len(spec['categories'])} categories")
     if "ladder" in spec:
         ladder = spec["ladder"]
-        told.append("never coarser" if ladder == "none" else "bands of " + ", ".join(f"{width:g}" for width in ladder))
+        words.append("never coarser" if ladder == "none" else "bands of " + ", ".join(f"{width:g}" for width in ladder))
     if "tree" in spec:
-        told.append("a hierarchy")
-    return "; ".join(told)
+        words.append("a hierarchy")
+    return "; ".join(words)
 
 
 def _open_question(desk: Desk, spec: Mapping[str, Any]) -> str:
-    """Return what is not decided of a column; empty where all is."""
+    """Return the open decision on a column; empty where there is none."""
     role = spec.get("role")
     if role is None:
         return "no role"
@@ -312,20 +312,22 @@ def promise_view(desk: Desk) -> dict[str, Any]:
 
 
 def _meaning_here(desk: Desk) -> list[str]:
-    """Return what the promise means for this table, in whole sentences."""
-    decisions, counts, told = desk.decisions, desk.class_counts, []
+    """Return the meaning of the promise for this table, in whole sentences."""
+    decisions, counts, sentences = desk.decisions, desk.class_counts, []
     k, epsilon, l, t, delta = (decisions.parameters.get(name) for name in ("k", "epsilon", "l", "t", "delta"))  # noqa: E741
     if k is not None:
-        told.append(
+        sentences.append(
             f"Anyone who looks for a person finds at least {k:g} rows that fit, and cannot tell which is theirs."
         )
         if counts is not None:
             most = counts["people"] // int(k)
-            told.append(f"The {number(counts['people'])} {counts['counted']} make at most {number(most)} groups then.")
+            sentences.append(
+                f"The {number(counts['people'])} {counts['counted']} make at most {number(most)} groups then."
+            )
     if l is not None:
-        told.append(f"Each group shows at least {l:g} different values of every sensitive column.")
+        sentences.append(f"Each group shows at least {l:g} different values of every sensitive column.")
     if t is not None:
-        told.append(
+        sentences.append(
             f"In no group is a sensitive column distributed otherwise than in the whole release by more than {t:g}, "
             "where 0 is alike and 1 as far apart as can be."
         )
@@ -333,15 +335,15 @@ def _meaning_here(desk: Desk) -> list[str]:
         import math
 
         factor = math.exp(float(epsilon))
-        told.append(
+        sentences.append(
             f"Whatever is released would have been released with a chance at most {factor:,.1f} times as high or as "
             "low, had one person not been in the table."
         )
     if delta:
-        told.append(
+        sentences.append(
             f"This factor may be exceeded with a probability of at most {delta:g}, about one in {1 / delta:,.0f}."
         )
-    return told
+    return sentences
 
 
 # --- decide ----------------------------------------------------------------------------------------------------------

@@ -74,10 +74,10 @@ def _share_left_out(rows: Mapping[str, Any] | None) -> str:
     if not rows or not rows.get("in"):
         return "–"
     worst = max(rows["classes"], key=lambda each: each["left_out"] / max(each["in"], 1), default=None)
-    told = percent(rows["left_out"] / rows["in"])
+    share = percent(rows["left_out"] / rows["in"])
     if worst is None or not worst["left_out"]:
-        return told
-    return f"{told}; {percent(worst['left_out'] / worst['in'])} of {worst['class']}"
+        return share
+    return f"{share}; {percent(worst['left_out'] / worst['in'])} of {worst['class']}"
 
 
 def left_out_words(rows: Mapping[str, Any] | None) -> list[tuple[str, str]]:
@@ -118,7 +118,7 @@ def _sides(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _distortion(change: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what became of a column, and how far its distribution moved, in five steps for a colour."""
+    """Return the change of a column, and the distance that its distribution moved, in five steps for a colour."""
     distance = change.get("distance")
     action = str(change.get("action", "–"))
     if action == "dropped" or not change:
@@ -150,7 +150,7 @@ def _examples(candidates: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
 def _after(
     names: Sequence[str], row: Mapping[str, Any], then: Mapping[str, Any] | None, *, corresponds: bool
 ) -> list[tuple[str, bool]]:
-    """Return what a release shows of a row, cell by cell, and whether it is something else."""
+    """Return the released cells of a row, each with True where it differs."""
     if then is None:
         return [("left out", True) for _ in names]
     shown = ((name, then[name]) if name in then else (name, _NOT_RELEASED) for name in names)
@@ -227,7 +227,7 @@ def _found_after(desk: Desk, report: Mapping[str, Any]) -> str:
 
 
 def _usefulness(desk: Desk, rehearsal: Mapping[str, Any] | None) -> str:
-    """Return what was computed last: of the dry run, of the comparison, or of what was decided before."""
+    """Return the latest measure of usefulness: of the dry run, the comparison, or the earlier decision."""
     if rehearsal is not None:
         predicted = _predicted(rehearsal["report"])
         return _compared(desk) or predicted if predicted == _NOT_MEASURED else predicted
@@ -259,14 +259,14 @@ def _predicted(report: Mapping[str, Any]) -> str:
     prediction = foreseen.get("prediction")
     if prediction is not None:
         return f"{prediction['measure'].upper()} {prediction['released']:.3f}, on simulated rows"
-    told = (report.get("utility") or {}).get("prediction_of_target") or {}
-    if isinstance(told, str):  # why it was not measured
+    measured = (report.get("utility") or {}).get("prediction_of_target") or {}
+    if isinstance(measured, str):  # why it was not measured
         return _NOT_MEASURED
     for measure in ("auc", "r2"):
-        if told.get(measure) is not None:
-            low, high = told.get("ci", {}).get(measure, (None, None))
+        if measured.get(measure) is not None:
+            low, high = measured.get("ci", {}).get(measure, (None, None))
             within = "" if low is None else f" ({low:.2f} to {high:.2f})"
-            return f"{measure.upper()} {told[measure]:.3f}{within}"
+            return f"{measure.upper()} {measured[measure]:.3f}{within}"
     return "nothing is predicted"
 
 
@@ -293,12 +293,12 @@ class ReleaseCost:
         """In a few words."""
         together = self.epsilon if self.together is None else self.together
         before = together - self.epsilon
-        told = f"{before:g} + {self.epsilon:g}" if before > 0 else f"{self.epsilon:g}"
-        return told if self.budget is None else f"{told} of {self.budget:g}"
+        spent = f"{before:g} + {self.epsilon:g}" if before > 0 else f"{self.epsilon:g}"
+        return spent if self.budget is None else f"{spent} of {self.budget:g}"
 
 
 def spending(report: Mapping[str, Any], epsilon: float | None, budget: float | None) -> ReleaseCost | None:
-    """Return what a release costs; None for one without noise.
+    """Return the cost of a release; None for one without noise.
 
     Parameters
     ----------

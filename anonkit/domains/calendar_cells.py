@@ -163,7 +163,7 @@ class CalendarReader:
         return (moments, read) if array.type.tz is None else (self._in_zone(moments, read), read)
 
     def _in_zone(self, moments: IntArray, read: BoolArray) -> IntArray:
-        """Return what the clock of the declared zone shows at moments in UTC."""
+        """Return the local time of the declared zone at moments in UTC."""
         if self.zone is None:
             return moments
         near = read & (moments >= _FIRST + _DAY) & (moments <= _LAST - _DAY)

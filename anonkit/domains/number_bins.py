@@ -367,7 +367,7 @@ def shown_classes(classes: Categories) -> Categories | Grid:
 
 
 def notes_on_bins(target: str, classes: Categories) -> tuple[str, ...]:
-    """Return what an owner should read of a target of numbers: that bins take the place of classes; else nothing.
+    """Return the owner's note on a target of numbers: that bins take the place of classes; else nothing.
 
     Privacy
     -------

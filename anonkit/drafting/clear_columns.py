@@ -98,7 +98,7 @@ def look_at_clear(source: Source, names: Sequence[str], known: Sequence[str], en
 
 
 def _evidence(rows: Source, name: str, engine: Engine) -> ColumnEvidence:
-    """Return what is known of the cells of a column; dates and times, which need not fit into Python's, are counted."""
+    """Return the evidence of the cells of a column; dates and times, which need not fit into Python's, are counted."""
     if pa.types.is_temporal(rows.schema.field(name).type):
         counted = engine.class_sizes(rows, [name], 1)
         return ColumnEvidence(

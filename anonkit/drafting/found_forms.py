@@ -215,8 +215,8 @@ def with_found(source: Source, found: FoundForms, engine: Engine) -> Source:
 
 def _is_free(kind: pa.DataType, column: Column) -> bool:
     """Return True if a form may be found: nothing that is declared says how a cell is read, but numbers by bounds."""
-    said = column.type, column.number_form, column.domain_values, column.ladder, column.place
-    if any(value is not None for value in said) or column.role in (Role.UNIT, Role.IDENTIFIER):
+    declared = column.type, column.number_form, column.domain_values, column.ladder, column.place
+    if any(value is not None for value in declared) or column.role in (Role.UNIT, Role.IDENTIFIER):
         return False
     return bool(pa.types.is_string(kind) or (_is_number(kind) and column.bounds is None))
 

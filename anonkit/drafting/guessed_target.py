@@ -86,7 +86,7 @@ class TargetGuess:
 
 
 def guess_target(table: Source, policy: Policy, identifiers: Collection[str], engine: Engine) -> TargetGuess:
-    """Return what is found of the last column of a table without a declared role.
+    """Return the guess on the last column of a table without a declared role.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def _text(value: object) -> str:
 
 
 def _against(name: str, column: CodedColumn, texts: Sequence[str]) -> str | None:
-    """Return what speaks against a column as a class label by its name and values."""
+    """Return the objection to a column as a class label by its name and values."""
     n_values = column.size - (column.missing is not None)
     if header_kind(name) is not HeaderKind.OTHER:
         return "is named like an identifier"
@@ -169,7 +169,7 @@ def _are_codes(texts: Sequence[str]) -> bool:
 
 
 def _too_rare(table: Source, name: str, policy: Policy, engine: Engine) -> str | None:
-    """Return what speaks against a column with classes: one of few rows, or of few people where a unit is declared."""
+    """Return the objection to a column with classes: one of few rows, or of few people where a unit is declared."""
     unit = policy.unit if policy.unit in table.schema.names else None
     if unit is None:
         (counted,) = engine.count_sets(table, [(name,)])

@@ -80,8 +80,8 @@ class OwnerAnswers:
             refuse_unknown(name, guessed)
             if given.get(name, guessed[name]) in (Role.IDENTIFIER, Role.UNIT):
                 raise ChoiceError(f"column {name!r} says who somebody is and cannot be kept", "leave it out")
-        asked = (Role.TARGET, Role.UNIT, Role.SENSITIVE)
-        rest = {name: Role.QUASI_IDENTIFIER if role in asked else role for name, role in guessed.items()}
+        answered = (Role.TARGET, Role.UNIT, Role.SENSITIVE)
+        rest = {name: Role.QUASI_IDENTIFIER if role in answered else role for name, role in guessed.items()}
         return {**rest, **given}
 
 

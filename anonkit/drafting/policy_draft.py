@@ -127,8 +127,8 @@ def draft_policy(
         source = stays.scan(engine, Policy(encoding=written_in))
         forms, source = read_by_forms(source, Policy(), engine)
         grouped = {*stays.grouped, *_grouped_in_texts(source, engine)} if how.get("decimal") is None else set()
-        said = lost_cells({"points_between_figures": sorted(grouped)}, counted=False)
-        lines = [f"# {on_command_line(note)}" for note in (*stays.notes, *said)]
+        warnings = lost_cells({"points_between_figures": sorted(grouped)}, counted=False)
+        lines = [f"# {on_command_line(note)}" for note in (*stays.notes, *warnings)]
         lines += [*([] if written_in == UTF8 else [f'encoding = "{written_in}"']), *_decimal_line(how.get("decimal"))]
         return _drafted(table, source, target, lines, forms, ask, engine, progress)
 
@@ -212,7 +212,7 @@ class _Guess:
 
 
 def _with_keys(source: Source, profiles: Sequence[ColumnProfile], engine: Engine) -> Undeclared:
-    """Return what a release would take for identifiers, keys by structure among them, with every profile."""
+    """Return the identifiers that a release would find, keys by structure among them, with every profile."""
     by_name = {profile.name: profile for profile in profiles}
     taken = {name: profile for name, profile in by_name.items() if profile.verdict is not None}
     return with_keys_by_structure(source, Undeclared(taken=taken, profiles=by_name), engine)
@@ -251,7 +251,7 @@ def _whose_lines(candidates: Sequence[Candidate], unit: str | None, answers: Own
 
 
 def _guess_target(source: Source, profiles: Sequence[ColumnProfile], unit: str | None, engine: Engine) -> TargetGuess:
-    """Return what a release would find of the last column, by the same rule."""
+    """Return a release's guess on the last column, by the same rule."""
     identifiers = [profile.name for profile in profiles if profile.identifier_reason is not None]
     return guess_target(source, Policy().with_roles(unit=unit), identifiers, engine)
 

@@ -40,7 +40,7 @@ def is_written_text(value: str) -> bool:
 
 
 def words_on_published(name: str, values: Iterable[str]) -> str | None:
-    """Return what the owner should know of the values that a column publishes word by word; None where nothing.
+    """Return the owner's note on values that a column publishes word by word; None where there is none.
 
     Parameters
     ----------

@@ -249,14 +249,14 @@ def _is_key(key: CodedColumn, others: Sequence[CodedColumn], about: Collection[s
     ]
     if not any(column.name in about for column in determined):
         return False
-    told = [
+    evidence = [
         column
         for column in determined
         if not _in_order(key, column) and (column.name in dates or not _part_alike(key.codes, column.codes))
     ]
-    if len(told) < SEVERAL or not any(column.name in about for column in told):
+    if len(evidence) < SEVERAL or not any(column.name in about for column in evidence):
         return False
-    together, _ = combine([column.codes for column in told], key.codes.size)
+    together, _ = combine([column.codes for column in evidence], key.codes.size)
     return _share_told(together, key.codes.astype(np.int64)) >= NEARLY
 
 

@@ -202,7 +202,7 @@ def _failure(error: AnonkitError) -> Exception:
 
 
 def _described(name: str) -> str:
-    """Return what an asset check looks at, in words."""
+    """Return the subject of an asset check, in words."""
     if name == KEPT:
         return "Every other check of `anonkit validate`, from the files of the release alone."
     return f"{check_words(f'{name}:each attribute')[0]}: recounted from the files of the release alone."

@@ -45,7 +45,7 @@ class ActionOutcome:
         return 0 if self.error is None else self.error.exit_code
 
     def annotations(self) -> Iterator[str]:
-        """Yield what marks the release in the run: a workflow command for each check that failed, or for the error."""
+        """Yield marks of the release in the run: a workflow command for each check that failed, or for the error."""
         if self.error is None:
             return
         failed = [check for check in self.checks if not check["passed"]]
@@ -116,16 +116,16 @@ def main(arguments: Sequence[str], environment: Mapping[str, str] | None = None)
     """
     environment = os.environ if environment is None else environment
     given = _parser().parse_args([argument for argument in arguments if not _is_empty_option(argument)])
-    asked = {name: getattr(given, name) for name in ("k", "l", "t", "signed_by")}
+    requirements = {name: getattr(given, name) for name in ("k", "l", "t", "signed_by")}
     releases = releases_of([pattern for text in given.releases for pattern in text.split("\n") if pattern.strip()])
     if not releases:
         sys.stdout.write(_command("error", "no release was found by these names", title="anonkit") + "\n")
         return 2
-    verdicts = [judged(release.strip(), **asked) for release in releases]
+    verdicts = [judged(release.strip(), **requirements) for release in releases]
     for verdict in verdicts:
         sys.stdout.write("".join(f"{line}\n" for line in verdict.annotations()))
-        told = "valid" if verdict.error is None else "not valid"
-        sys.stdout.write(f"{safe_text(verdict.release)}: {told}, {len(verdict.checks)} checks\n")
+        verdict_word = "valid" if verdict.error is None else "not valid"
+        sys.stdout.write(f"{safe_text(verdict.release)}: {verdict_word}, {len(verdict.checks)} checks\n")
     _add(environment.get("GITHUB_STEP_SUMMARY"), _within("\n".join(each.summary() for each in verdicts)))
     pages = [str(Place.of(each.release).file(PAGE)) for each in verdicts if each.error is None]
     _add(environment.get("GITHUB_OUTPUT"), "\n".join(["pages<<anonkit-pages", *pages, "anonkit-pages"]))
@@ -150,8 +150,8 @@ def _is_empty_option(argument: str) -> bool:
 def _command(name: str, message: str, **properties: str) -> str:
     """Return a workflow command; whatever came with the release cannot end it or begin another."""
     values = {key: _escaped(text).replace(":", "%3A").replace(",", "%2C") for key, text in properties.items()}
-    told = ",".join(f"{key}={text}" for key, text in values.items())
-    return f"::{name} {told}::{_escaped(message)}"
+    settings = ",".join(f"{key}={text}" for key, text in values.items())
+    return f"::{name} {settings}::{_escaped(message)}"
 
 
 def _escaped(text: str) -> str:

@@ -108,8 +108,8 @@ def public_facts(release: anonkit.Release) -> dict[str, Any]:
     -------
     All of it is in the files of the release. The owner's measures are not in it.
     """
-    told = release.to_dict()
-    return {name: told[name] for name in _PUBLIC}
+    document = release.to_dict()
+    return {name: document[name] for name in _PUBLIC}
 
 
 def refuse_failed(checks: Sequence[Mapping[str, Any]], release: str | Path) -> None:

@@ -118,8 +118,8 @@ def class_means(
         numbers, of_rows = np.full(classes.num_rows, np.nan), np.zeros(classes.num_rows, np.int64)
         withheld: dict[str, BoolArray] = {}
         for holder in (None, *holders):
-            asked = dict.fromkeys((*names, raw[name], *([] if holder is None else [holder])))
-            (counted,) = engine.count_sets(rows, [tuple(asked)])
+            columns = dict.fromkeys((*names, raw[name], *([] if holder is None else [holder])))
+            (counted,) = engine.count_sets(rows, [tuple(columns)])
             counted = counted.filter(counted.column(raw[name]).is_valid())
             at = _places(counted, classes, names)
             values = np.asarray(counted.column(raw[name]).cast(pa.float64(), safe=False).to_numpy(), np.float64)
@@ -161,20 +161,20 @@ def _distances(
         name: np.array([middle(*ends) for ends in _ends(classes.column(name).to_pylist(), bounds[name])], np.float64)
         for name in means
     }
-    told = [name for name in means if np.isfinite(middles[name]).all() and np.isfinite(means[name]).all()]
-    (counted,) = engine.count_sets(rows, [(*names, *(raw[name] for name in told))])
-    for name in told:
+    known = [name for name in means if np.isfinite(middles[name]).all() and np.isfinite(means[name]).all()]
+    (counted,) = engine.count_sets(rows, [(*names, *(raw[name] for name in known))])
+    for name in known:
         counted = counted.filter(counted.column(raw[name]).is_valid())
-    if not told or not counted.num_rows:
+    if not known or not counted.num_rows:
         return {}
     at = _places(counted, classes, names)
-    own = np.column_stack([counted.column(raw[name]).cast(pa.float64(), safe=False).to_numpy() for name in told])
+    own = np.column_stack([counted.column(raw[name]).cast(pa.float64(), safe=False).to_numpy() for name in known])
     finite = (np.abs(own) < _SQUARES).all(axis=1)
     at, own, n_rows = at[finite], own[finite], np.asarray(counted.column(COUNT).to_numpy(), np.float64)[finite]
     if not n_rows.size:
         return {}
     return {
-        what: number_distances(own, np.column_stack([shown[name][at] for name in told]), n_rows)
+        what: number_distances(own, np.column_stack([shown[name][at] for name in known]), n_rows)
         for what, shown in (("middles", middles), ("means", means))
     }
 

@@ -65,7 +65,7 @@ def axis_of(column: CodedColumn, borders: Sequence[int]) -> CodedAxis:
 
 
 def _cut(below: Any, value: Any) -> Point:
-    """Return where a column is cut between two neighbours; between values that k rows hold each, where both are."""
+    """Return the cut of a column between two neighbours; between values that k rows hold each, where both are."""
     if isinstance(value, Stretch) and value.low is not None:
         return value.low
     return roundest_between(below, value)

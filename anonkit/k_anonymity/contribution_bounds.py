@@ -31,7 +31,7 @@ _WORD_BITS = 64
 
 
 def level_numbers(rows: IntArray, k: int, most: int | None) -> IntArray:
-    """Return how many rows of each person stay, so that k people share every number, shape (n_people,).
+    """Return the number of rows of each person that stay, so that k people share every number, shape (n_people,).
 
     Parameters
     ----------
@@ -105,10 +105,10 @@ def bounded_contributions(
     Which rows of a person stay is drawn with the release's secret generator: neither their order nor their cells
     decide. How many stay depends on how many rows others have, as the classes of k-anonymity do.
     """
-    asked, unit = policy.person_rows, policy.unit
-    if asked is None or unit is None or not limits_rows(policy):
+    bound, unit = policy.person_rows, policy.unit
+    if bound is None or unit is None or not limits_rows(policy):
         return LevelledRows(table=source, n_rows=source.n_rows, n_left_out=0)
-    if asked.whole_set and is_too_large(source, engine):
+    if bound.whole_set and is_too_large(source, engine):
         raise GuaranteeError(
             "whole sets of rows are counted on as many rows as the engine may hold, the table has more",
             "let it hold more rows, or whole_person = false: then one row of a person is taken to be known",
@@ -120,7 +120,7 @@ def bounded_contributions(
     somebodys = np.ones(people.size, dtype=bool) if column.missing is None else people != column.missing
     n_people = column.size - (column.missing is not None)
     rows = np.bincount(people[somebodys], minlength=n_people)
-    most = level_numbers(rows, k if asked.whole_set else 1, asked.most) if n_people else rows
+    most = level_numbers(rows, k if bound.whole_set else 1, bound.most) if n_people else rows
     words = keyed_words(randomness.key("rows of people"), 0, 0, people.size, word_bits=_WORD_BITS).reshape(-1)
     keep = np.ones(people.size, dtype=bool)
     keep[somebodys] = drawn_rows(people[somebodys], most, words[somebodys].astype(np.uint64, copy=False))

@@ -53,7 +53,7 @@ class Hierarchy:
 
     @classmethod
     def of(cls, column: CodedColumn, declared: Column) -> Hierarchy | None:
-        """Return what is declared of a column, None when the search is free.
+        """Return the declared hierarchy of a column, None when the search is free.
 
         Raises
         ------
@@ -184,11 +184,11 @@ def _bins(hierarchy: Hierarchy, nodes: Sequence[NDArray[Any]], masked: bool, mis
         others.discard(part)
     if missing_told:
         owners[-1], labels[-1] = axis.size - 1, None
-    told = unique_labels(labels, owners)
+    names = unique_labels(labels, owners)
     if axis.has_missing and not (missing_told or masked):
         owners[-1], labels[-1] = axis.size - 1, None
-    coarser = (*(() if masked else _wider_bins(hierarchy, axis, told)), (MASK,) * axis.size)
-    return Grouping(axis=axis, labels=told, coarser=coarser, unreleased=frozenset(others))
+    coarser = (*(() if masked else _wider_bins(hierarchy, axis, names)), (MASK,) * axis.size)
+    return Grouping(axis=axis, labels=names, coarser=coarser, unreleased=frozenset(others))
 
 
 def _wider_bins(hierarchy: Hierarchy, axis: IntervalAxis, labels: Labels) -> Iterator[Labels]:

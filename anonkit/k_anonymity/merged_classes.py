@@ -104,7 +104,7 @@ class FinestClasses:
         return {axis.name: pa.int64() for axis in self.recoding.axes[:1]}
 
     def labels(self, classes: pa.Table, step: Recoding) -> list[list[Any]]:
-        """Return what each class shows at a step, one list a column."""
+        """Return the labels of each class at a step, one list a column."""
         if isinstance(self.recoding, GlobalRecoding) and isinstance(step, GlobalRecoding):
             pairs = zip(self.recoding.columns, step.columns, strict=True)
             return [_coarser(classes.column(finest.name).to_pylist(), finest, coarse) for finest, coarse in pairs]
@@ -200,7 +200,7 @@ def merged_recoding(
 
 
 def _label_codes(labels: Sequence[Sequence[Sequence[Any]]]) -> IntArray:
-    """Return what every class shows at every step as codes, shape (n_steps, n_classes, n_columns)."""
+    """Return the labels of every class at every step as codes, shape (n_steps, n_classes, n_columns)."""
     n_columns = len(labels[0])
     columns = []
     for at in range(n_columns):
@@ -227,7 +227,7 @@ class _Climb:
         return len(self.labels) - 1
 
     def shown(self, step: IntArray) -> tuple[IntArray, int]:
-        """Return what each class shows at its step, as dense numbers, and how many there are."""
+        """Return the labels of each class at its step, as dense numbers, and the number of distinct ones."""
         chosen = self.labels[step, np.arange(step.size)]
         return combine([chosen[:, at] for at in range(chosen.shape[1])], step.size)
 
@@ -260,7 +260,7 @@ class _Climb:
             n_taken *= 2
 
     def _broken(self, partition: Partition) -> BoolArray:
-        """Return which shown classes break a requirement."""
+        """Return a mask of the shown classes that break a requirement."""
         everything = np.ones(partition.classes.size, dtype=bool)
         broken = np.zeros(partition.n_classes, dtype=bool)
         for requirement in self.requirements:

@@ -172,7 +172,7 @@ def narrowed_columns(
     k: int,
     holders: Holders,
 ) -> list[NarrowedColumn]:
-    """Return what the boxes of a tree show of every column.
+    """Return the labels of a tree's boxes in every column.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ def _nodes(hierarchy: Hierarchy, column: CodedColumn, box: IntArray, region: Boo
 def shown_boxes(
     recoding: LocalRecoding, shown: Sequence[Sequence[tuple[int, ...]]], of_box: Sequence[IntArray]
 ) -> NarrowedBoxes:
-    """Return what the boxes of a recoding show, as it is published.
+    """Return the labels of a recoding's boxes, as it is published.
 
     Parameters
     ----------

@@ -376,7 +376,7 @@ def _renumbered(groups: IntArray, there: BoolArray) -> IntArray:
 
 
 def _example_texts(texts: Sequence[pa.Array], entry: IntArray, groups: IntArray) -> list[list[str | None]]:
-    """Return what every group shows of each column of categories."""
+    """Return the category of every group in each column of categories."""
     of_row = groups[entry]
     example = np.zeros(int(groups.max(initial=-1)) + 1, np.int64)
     inside = np.flatnonzero(of_row != UNKNOWN)

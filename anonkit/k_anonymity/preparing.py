@@ -122,8 +122,8 @@ def guiding_target(
         )
     labels = labels.copy()
     labels[there] = commonest(labels[there], CLASSES_APART)[0]
-    told = f"The target {target.name!r} has more than {CLASSES_APART} classes: the rarest guided the search as one."
-    return GuidingTarget(task=found.task, labels=labels, numbers=None, notes=(*notes, told))
+    note = f"The target {target.name!r} has more than {CLASSES_APART} classes: the rarest guided the search as one."
+    return GuidingTarget(task=found.task, labels=labels, numbers=None, notes=(*notes, note))
 
 
 def _as_number(target: CodedColumn, codes: IntArray, notes: tuple[str, ...], hidden: BoolArray | None) -> GuidingTarget:
@@ -330,7 +330,7 @@ def prepare(
 
 
 def _marked(column: CodedColumn) -> BoolArray:
-    """Return which rows a column of truth values marks, shape (n_rows,)."""
+    """Return a mask of the rows that a column of truth values marks, shape (n_rows,)."""
     return np.asarray(np.array([value == "true" for value in column.values], dtype=bool)[column.codes])
 
 
@@ -408,7 +408,7 @@ def _requirements(
     units: NDArray[np.int64] | None,
     rules: Sequence[SensitiveRule],
 ) -> list[Requirement]:
-    """Return what every equivalence class must meet, k first."""
+    """Return the requirements on every equivalence class, k first."""
     at_least_k = AtLeastK(model.k, units)
     if policy.person_rows is not None and policy.person_rows.whole_set and units is not None:
         return [at_least_k, SharedSets(model.k, units)]

@@ -175,10 +175,10 @@ class AnonymityModel:
 
 
 def _of_columns(policy: Policy) -> dict[str, Diversity]:
-    """Return what sensitive columns ask of their own values, of those that ask for something."""
+    """Return the requirements of sensitive columns on their own values, of those that have one."""
     columns = ((name, policy.column(name)) for name in policy.sensitive)
-    asked = {name: Diversity(l=column.l, t=column.t, alpha=column.alpha) for name, column in columns}
-    return {name: own for name, own in asked.items() if own.asked()}
+    required = {name: Diversity(l=column.l, t=column.t, alpha=column.alpha) for name, column in columns}
+    return {name: own for name, own in required.items() if own.asked()}
 
 
 def _as_text(recursive: object) -> str | None:

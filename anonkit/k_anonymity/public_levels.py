@@ -122,7 +122,7 @@ class PublicLevels:
         return np.where(absent, self.axis.size - 1, parts) if self.attribute.has_missing else parts
 
     def recoding(self, level: int) -> KeptAxis | Grouping:
-        """Return what is published of the column at a level at which it is shown."""
+        """Return the published axis of the column at a level at which it is shown."""
         if isinstance(self.axis, CategoryAxis):
             return KeptAxis(name=self.name) if level == 0 else Grouping(axis=self.axis, labels=self.labels[level])
         kept = np.flatnonzero(np.diff(self.groups[level][: len(self.axis.cuts) + 1]))

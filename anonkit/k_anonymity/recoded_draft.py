@@ -332,8 +332,8 @@ def _outlines(policy: Policy, recoding: Recoding) -> dict[str, Any]:
         levels = (column.labels, *(column.coarser or ())) if isinstance(column, Grouping) else ()
         groups = () if isinstance(column, Grouping) else (column.named or ())
         shown[column.name] = {*(label for level in levels for label in level), *(name for name, _ in groups)}
-    told = {name: sorted(label for label in labels if label not in (None, MASK)) for name, labels in shown.items()}
-    return {"places": {name: outlines(labels) for name, labels in told.items()}} if told else {}
+    listed = {name: sorted(label for label in labels if label not in (None, MASK)) for name, labels in shown.items()}
+    return {"places": {name: outlines(labels) for name, labels in listed.items()}} if listed else {}
 
 
 def limits_rows(policy: Policy) -> bool:
@@ -343,7 +343,7 @@ def limits_rows(policy: Policy) -> bool:
 
 
 def _column_params(policy: Policy, column: Column, kind: pa.DataType, rule: SensitiveRule | None) -> dict[str, Any]:
-    """Return what the cells of a column mean, by which those of the next batch are read."""
+    """Return the meaning of a column's cells, by which those of the next batch are read."""
     params = {
         "name": column.name,
         "role": str(column.role),
@@ -386,7 +386,7 @@ def _column_params(policy: Policy, column: Column, kind: pa.DataType, rule: Sens
 
 
 def _column_entries(policy: Policy, recoding: Recoding, column_facts: Mapping[str, ColumnFacts]) -> list[ReportColumn]:
-    """Return what was done to each column, the quasi-identifiers first."""
+    """Return the treatment of each column, the quasi-identifiers first."""
     recoded = _describe_columns(recoding)
     entries = []
     for name in policy.quasi_identifiers:
@@ -429,7 +429,7 @@ def _entry(policy: Policy, name: str, action: Action, **facts: Unpack[ColumnFact
 
 
 def _describe_columns(recoding: Recoding) -> dict[str, ColumnFacts]:
-    """Return how each column of a recoding is recoded."""
+    """Return the facts of each column of a recoding."""
     if isinstance(recoding, GlobalRecoding):
         return {column.name: _describe(column, recoding.merged) for column in recoding.columns}
     labels_of_axis = zip(*recoding.boxes().values(), strict=True)

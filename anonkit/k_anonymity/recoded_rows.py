@@ -117,7 +117,7 @@ def with_original_cells(source: Source, recode: RecodeRows, pairs: Sequence[tupl
 
 
 def any_missing(batch: pa.RecordBatch, names: Sequence[str]) -> BoolArray:
-    """Return which rows miss the cell of at least one of the columns, shape (n_rows,)."""
+    """Return a mask of the rows that miss the cell of at least one of the columns, shape (n_rows,)."""
     missing = np.zeros(batch.num_rows, dtype=bool)
     for name in names:
         missing |= batch.column(name).is_null().to_numpy(zero_copy_only=False)
@@ -125,7 +125,7 @@ def any_missing(batch: pa.RecordBatch, names: Sequence[str]) -> BoolArray:
 
 
 def are_nobodys(batch: pa.RecordBatch, unit: str | None) -> BoolArray:
-    """Return which rows have no unit and count for nobody, shape (n_rows,); none without a unit column."""
+    """Return a mask of the rows that have no unit and count for nobody, shape (n_rows,); none without a unit column."""
     if unit is None:
         return np.zeros(batch.num_rows, dtype=bool)
     nobody: BoolArray = cell_keys(batch.column(unit)).is_null().to_numpy(zero_copy_only=False)
@@ -133,7 +133,7 @@ def are_nobodys(batch: pa.RecordBatch, unit: str | None) -> BoolArray:
 
 
 def is_among(columns: Mapping[str, pa.Array], classes: pa.Table, n_rows: int) -> BoolArray:
-    """Return which rows are in one of the classes; see `places_among`."""
+    """Return a mask of the rows in one of the classes; see `places_among`."""
     among: BoolArray = places_among(columns, classes, n_rows) >= 0
     return among
 
@@ -222,7 +222,7 @@ class CheckedColumn:
     """The declared categories; empty where bounds are declared."""
 
     def is_outside(self, array: pa.Array) -> BoolArray:
-        """Return which cells are outside the domain; where numbers are declared, every other cell is."""
+        """Return a mask of the cells outside the domain; where numbers are declared, every other cell is."""
         plain = array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
         if self.bounds is not None and not is_ordered(plain.type):
             valid: BoolArray = plain.is_valid().to_numpy(zero_copy_only=False)

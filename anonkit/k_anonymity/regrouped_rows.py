@@ -56,6 +56,6 @@ def regrouped(
 
 
 def _shown(centroids: Centroids | None) -> set[tuple[object, ...]]:
-    """Return what the groups show."""
+    """Return the combinations that the groups show."""
     assert centroids is not None  # noqa: S101 - both recodings are in groups
     return set(zip(*(cells for _, cells in (*centroids.categories, *centroids.means)), strict=True))

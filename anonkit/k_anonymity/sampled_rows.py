@@ -238,7 +238,7 @@ def one_row_of_each(engine: Engine, source: OwnTable, unit: str, key: bytes) -> 
 
 
 def shown_columns(batch: pa.RecordBatch, levels: Sequence[PublicLevels], scheme: Scheme) -> dict[str, pa.Array]:
-    """Return what each column that is shown shows at its level."""
+    """Return each released column at its level."""
     return {
         own.name: pa.array(own.labels[level], pa.string()).take(pa.array(own.codes(batch)))
         for own, level in zip(levels, scheme, strict=True)

@@ -150,7 +150,7 @@ def number_of(value: object) -> float | None:
 
 
 def value_key(value: object) -> str:
-    """Return what a value that is no number is called in `params.json`: moments in UTC, durations in nanoseconds."""
+    """Return the name of a value that is no number in `params.json`: moments in UTC, durations in nanoseconds."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, timedelta):
@@ -196,7 +196,7 @@ class SensitiveRule:
         return self.caps is not None or self.asked.bounds_something
 
     def stated(self, declared: Column) -> StatedValues:
-        """Return what `params.json` says of the values of the column."""
+        """Return the statement of `params.json` on the values of the column."""
         return StatedValues(
             l=declared.l,
             t=declared.t,
@@ -245,12 +245,12 @@ def plain_rules(model: AnonymityModel, policy: Policy) -> tuple[SensitiveRule, .
     return tuple(
         SensitiveRule(
             name=name,
-            asked=asked,
+            asked=required,
             no_values=frozenset(NO_VALUES) - {folded_text(text) for text in policy.column(name).domain_values or ()},
             missing_is_value=name in policy.missing_is_value,
-            caps=Caps() if capped and not asked.asked() else None,
+            caps=Caps() if capped and not required.asked() else None,
         )
-        for name, asked in model.asked_of(policy).items()
+        for name, required in model.asked_of(policy).items()
     )
 
 

@@ -286,7 +286,7 @@ class Recoded(AnonymityModel):
         return merged_recoding(self, source, policy, engine, divided, usable)
 
     def as_released(self, source: Source, policy: Policy, engine: Engine, asked: RowsAsked) -> RowRecoding:
-        """Return how the earlier release showed the rows of its table.
+        """Return the rows of the table as the earlier release showed them.
 
         Raises
         ------
@@ -345,14 +345,14 @@ class Recoded(AnonymityModel):
 
 
 def _moved_notes(recoding: MergedRecoding | GlobalRecoding) -> tuple[str, ...]:
-    """Return how rows of groups that are too small here are shown."""
+    """Return the note on rows of groups that are too small here."""
     if isinstance(recoding, MergedRecoding):
         return (_MERGED,) if recoding.moved else ()
     return (_NEAREST,)
 
 
 def _moved_figures(recoding: MergedRecoding | GlobalRecoding) -> dict[str, Any]:
-    """Return how many rows show a coarser step, for the owner."""
+    """Return the number of rows that show a coarser step, for the owner."""
     if isinstance(recoding, MergedRecoding) and recoding.moved:
         return {"merged": {"rows_at_a_coarser_step": recoding.n_moved}}
     return {}
@@ -396,8 +396,8 @@ def _column(raw: Mapping[str, Any], weight: Mapping[str, Any] | None) -> Column:
         # for others it has the policy's own word, which is about quasi-identifiers
         return column if column.role is Role.QUASI_IDENTIFIER else replace(column, missing=None)
     treatment = Missing.CATEGORY if raw["missing_is_value"] else None
-    asked: dict[str, Any] = {key: float(raw[key]) for key in ("l", "t", "alpha", "tolerance") if key in raw}
-    return replace(column, missing=treatment, sensitive=column.role is Role.TARGET, **asked)
+    required: dict[str, Any] = {key: float(raw[key]) for key in ("l", "t", "alpha", "tolerance") if key in raw}
+    return replace(column, missing=treatment, sensitive=column.role is Role.TARGET, **required)
 
 
 def _column_type(arrow: str) -> ColumnType | None:

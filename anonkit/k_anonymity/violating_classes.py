@@ -104,19 +104,19 @@ def diversity_requirements(
     """
     out: list[Requirement] = []
     for at, (rule, column) in enumerate(zip(rules, sensitive, strict=True)):
-        asked, values, ends = rule.asked, column.codes.astype(np.int64), rule.ends(column)
+        required, values, ends = rule.asked, column.codes.astype(np.int64), rule.ends(column)
         missing = None if rule.missing_is_value else column.missing
         held = Holders(missing=missing, units=units, counted=None if counted is None else counted[at])
-        if asked.l is not None:
-            out.append(DistinctL(values, asked.l, ends=ends, **held))
-        if asked.entropy_l is not None:
-            out.append(EntropyL(values, asked.entropy_l, ends=ends, **held))
-        if asked.recursive is not None:
-            out.append(RecursiveCL(values, *asked.recursive, ends=ends, **held))
-        if asked.t is not None:
-            out.append(TCloseness(values, asked.t, column.ordered, **held))
-        if asked.alpha is not None and asked.alpha < 1:
-            out.append(AlphaK(values, asked.alpha, ends=ends, **held))
+        if required.l is not None:
+            out.append(DistinctL(values, required.l, ends=ends, **held))
+        if required.entropy_l is not None:
+            out.append(EntropyL(values, required.entropy_l, ends=ends, **held))
+        if required.recursive is not None:
+            out.append(RecursiveCL(values, *required.recursive, ends=ends, **held))
+        if required.t is not None:
+            out.append(TCloseness(values, required.t, column.ordered, **held))
+        if required.alpha is not None and required.alpha < 1:
+            out.append(AlphaK(values, required.alpha, ends=ends, **held))
         if rule.caps is not None:
             out.append(CapByValue(values, rule.caps.of(column), ends=ends, **held))
     return out

@@ -253,9 +253,9 @@ def _required_by(declared: Bookkeeping) -> str | None:
     ParameterError
         The environment says neither yes nor no: what was meant is not guessed.
     """
-    said = os.environ.get(REQUIRED, "").strip().lower()
-    if said not in _YES + _NO:
+    setting = os.environ.get(REQUIRED, "").strip().lower()
+    if setting not in _YES + _NO:
         raise ParameterError(f"{REQUIRED} must be 1 or 0")
     if declared.required:
         return "the policy (ledger_required)"
-    return REQUIRED if said in _YES else None
+    return REQUIRED if setting in _YES else None

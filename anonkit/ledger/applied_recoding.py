@@ -74,8 +74,8 @@ class Pointer:
     @classmethod
     def _of(cls, content: bytes, shown: str) -> Pointer:
         try:
-            said = json.loads(content)
-            return cls(ledger=str(said["ledger"]), place=str(said["place"]))
+            document = json.loads(content)
+            return cls(ledger=str(document["ledger"]), place=str(document["place"]))
         except (ValueError, KeyError, TypeError):
             return cls(ledger=_UNREADABLE, place=f"the one that {shown!r} cannot say")
 
@@ -128,17 +128,17 @@ def ledger_beside(place: Place) -> Path:
 
 def leave_pointer(place: Place, ledger: Ledger) -> None:
     """Leave the pointer of a release; where its folder, or its store, takes no further file, none is left."""
-    said = Pointer(ledger=ledger.name, place=_absolute(ledger.place))
+    pointer = Pointer(ledger=ledger.name, place=_absolute(ledger.place))
     with suppress(OSError, EngineError):
-        if Pointer.beside(place) == said:
+        if Pointer.beside(place) == pointer:
             return
         if place.store is not None:
-            place.store.objects.put(_key(place.store), said.to_bytes())
+            place.store.objects.put(_key(place.store), pointer.to_bytes())
             return
         path = pointer_beside(place)
         aside = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
         try:
-            aside.write_bytes(said.to_bytes())
+            aside.write_bytes(pointer.to_bytes())
             os.replace(aside, path)
         finally:
             aside.unlink(missing_ok=True)

@@ -287,7 +287,7 @@ def _every_name(names: Sequence[str]) -> str:
 
 
 def _digest(key: bytes, n_rows: int, part: NDArray[np.int64], names: str = "") -> bytes:
-    """Return what is kept of a sum."""
+    """Return the digest of a sum."""
     text = json.dumps([n_rows, [int(lane) for lane in part[:LANES]], names])
     return hashlib.blake2b(text.encode(), key=key, digest_size=_DIGEST, person=b"table").digest()
 

@@ -127,8 +127,8 @@ def _with_made_units(table: Source, policies: Sequence[Policy], engine: Engine) 
 
 def _fewest(rows: Source, joint: JointClasses, key: str, k: int, engine: Engine) -> int:
     """Return the fewest values of a candidate in a joint class in which it has any."""
-    told = engine.map_batches(rows, WithValue(key), joint.schema)
-    return engine.class_sizes(told, joint.names, k, key).smallest
+    keyed = engine.map_batches(rows, WithValue(key), joint.schema)
+    return engine.class_sizes(keyed, joint.names, k, key).smallest
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -231,8 +231,8 @@ def shown_rows(table: Source, engine: Engine, params: Mapping[str, Any], known: 
     policy = replace(policy, candidates=candidates)
     table = settled(with_keys(table, candidates, engine), policy, engine)
     needed = RowRules.of(policy).needed
-    asked = RowsAsked(needed=needed, rules=method.rules(policy))
-    recoding = method.as_released(table, policy, engine, asked)
+    required = RowsAsked(needed=needed, rules=method.rules(policy))
+    recoding = method.as_released(table, policy, engine, required)
     clear = [
         column["name"]
         for column in params["columns"]
@@ -242,7 +242,7 @@ def shown_rows(table: Source, engine: Engine, params: Mapping[str, Any], known: 
         recoding=recoding,
         types=recoding.types(table.schema),
         needed=needed,
-        suppressed=violating_classes(method, table, policy, engine, recoding, asked).classes,
+        suppressed=violating_classes(method, table, policy, engine, recoding, required).classes,
         clear={name: table.schema.field(name).type for name in clear},
         settle=settle,
     )
@@ -383,11 +383,11 @@ class JointFloor:
             )
 
     def _way_out(self, k: int) -> str:
-        """Return what releases it all the same: without means, or with the owner's word."""
+        """Return the remedies: a release without means, or the owner's word."""
         return f"{option('cells', 'bounds')} shows no means, of any method but mdav" if self.means else _accepting(k)
 
     def checks(self) -> tuple[Check, ...]:
-        """Return what the report states was checked: that the floor holds, never by how much."""
+        """Return the checks that the report states: that the floor holds, never by how much."""
         if self.asked is None or self.asked <= 1:
             return ()
         return (Check(name="joint_k", passed=True, observed=f"{self.asked} or more", required=self.asked),)

@@ -345,13 +345,13 @@ def _remember_people(connection: Connection, claim: PlannedSpending, number: int
     for marks in claim.remembered:
         raw = marks.to_bytes()
         digest = hashlib.blake2b(raw, digest_size=16, person=b"people").digest()
-        asked = ("SELECT id FROM people WHERE dataset = ? AND digest = ?", (claim.dataset, digest))
-        row = connection.execute(*asked).fetchone()
+        query = ("SELECT id FROM people WHERE dataset = ? AND digest = ?", (claim.dataset, digest))
+        row = connection.execute(*query).fetchone()
         if row is None:
             connection.execute(
                 "INSERT INTO people (dataset, digest, marks) VALUES (?, ?, ?)", (claim.dataset, digest, raw)
             )
-            row = connection.execute(*asked).fetchone()
+            row = connection.execute(*query).fetchone()
         connection.execute("INSERT INTO release_people (release, people) VALUES (?, ?)", (number, row[0]))
 
 

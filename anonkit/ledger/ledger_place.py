@@ -130,10 +130,10 @@ def is_on_network(folder: Path) -> bool:
     if sys.platform == "darwin":
         return _type_at(standing, mounts_of_macos(_mount_table())) in _NETWORKS
     try:
-        told = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
+        mounts = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
         return False
-    return _type_at(standing, mounts_of_linux(told)) in _NETWORKS
+    return _type_at(standing, mounts_of_linux(mounts)) in _NETWORKS
 
 
 def mounts_of_linux(told: str) -> list[tuple[Path, str]]:

@@ -164,11 +164,11 @@ class Earlier:
         """Return the differences of an earlier release from the requested one, in words for the owner."""
         if entry.request is None:
             return "made with a seed, or before the ledger recorded settings"
-        asked = "requested differently (method, parameters, policy or form of the data)"
+        why = "requested differently (method, parameters, policy or form of the data)"
         rows = "made of other rows"
         if self._has_rows_of(entry):
-            return asked
-        return rows if self._is_asked_alike(entry) else f"{rows}, and {asked}"
+            return why
+        return rows if self._is_asked_alike(entry) else f"{rows}, and {why}"
 
     def _is_same(self, entry: Entry) -> bool:
         return self._is_asked_alike(entry) and self._has_rows_of(entry)

@@ -122,7 +122,7 @@ class Spending:
         return self._account.place is not None and self._account.place.may_be_there
 
     def earlier(self, place: Place) -> Earlier | None:
-        """Return what the ledger knows of this request and of the place of its release; None where it knows nothing.
+        """Return the ledger's entries on this request and of the place of its release; None where it knows nothing.
 
         Raises
         ------
@@ -310,10 +310,10 @@ class Spending:
         except Exception as failure:
             has_loss = self._promise.loss() is not None
             counts = _settled(ledger, number, charged=has_loss)
-            told = with_note(failure, BOOKED) if has_loss and counts else failure
-            if told is failure:
+            noted = with_note(failure, BOOKED) if has_loss and counts else failure
+            if noted is failure:
                 raise
-            raise told.with_traceback(failure.__traceback__) from None
+            raise noted.with_traceback(failure.__traceback__) from None
         except BaseException:  # an interrupt must settle the reservation, too
             _settled(ledger, number)
             raise
@@ -426,8 +426,8 @@ class Spending:
         """
         public = {"booked": True, **self._accepted}
         if self._named is not None:
-            told = [*position.owner_notes, *seen.notes, *self._account.notes]
-            owner = {**position.owner.get("ledger", {}), "notes": told}
+            notes = [*position.owner_notes, *seen.notes, *self._account.notes]
+            owner = {**position.owner.get("ledger", {}), "notes": notes}
             more = {"ledger": owner} if owner["notes"] else {}
             return replace(position, public={**public, **position.public}, owner={**position.owner, **more})
         private = {

@@ -206,8 +206,10 @@ class RFKA(RecodingMethod):
         evidence = LabelledRows(columns, prepared.labels, features, numbers=prepared.numbers, size=size)
         importance = IMPORTANCE_STRATEGIES[self.importance].score(evidence)
         if prepared.jointly:
-            told = relatedness(columns)
-            importance = replace(importance, values=np.array([told[feature.column] for feature in evidence.features]))
+            related = relatedness(columns)
+            importance = replace(
+                importance, values=np.array([related[feature.column] for feature in evidence.features])
+            )
         progress("choosing the detail", 0.0)
         limit = int(self.max_suppression * prepared.n_rows)
         chosen = self._chosen(columns, evidence, importance, prepared, limit)
@@ -245,7 +247,7 @@ class RFKA(RecodingMethod):
         """
         ladders = {name: hierarchy.ladder for name, hierarchy in prepared.hierarchies.items()}
         try:
-            tree, boxes, told = guided_boxes(
+            tree, boxes, predicted = guided_boxes(
                 columns,
                 prepared.labels,
                 prepared.requirements,
@@ -259,7 +261,7 @@ class RFKA(RecodingMethod):
             return None
         shown = released_partition(columns, chosen.groups)
         of_row = np.where(chosen.suppressed, shown.n_classes, shown.classes)
-        both = [compared(guide, of_row, boxes.classes) for guide in (evidence.class_probabilities(), told)]
+        both = [compared(guide, of_row, boxes.classes) for guide in (evidence.class_probabilities(), predicted)]
         before, after, error = (
             float(np.mean([getattr(one, figure) for one in both])) for figure in ("first", "second", "error")
         )
@@ -386,7 +388,7 @@ class RFKA(RecodingMethod):
         return "what it tells about the target is not worth the rows it costs"
 
     def _first_bins(self, prepared: Prepared, column: CodedColumn) -> CodedColumn:
-        """Return what one-hot features are made of: of a column with a declared hierarchy, its first bins."""
+        """Return the column that one-hot features are made of: with a declared hierarchy, its first bins."""
         hierarchy = prepared.hierarchies.get(column.name)
         if self.features != "one-hot" or hierarchy is None or not hierarchy.widths:
             return column

@@ -112,7 +112,7 @@ def _randomized_target(classes: CategoricalAttribute, epsilon: float) -> Publish
 
 
 def _attribute(column: PublicAttribute, epsilon: float, classes: Categories | None) -> PublishedAttribute:
-    """Return what is done to a column, its answer joint with the class when classes are given."""
+    """Return the treatment of a column, its answer joint with the class when classes are given."""
     segments = 1 if classes is None else classes.size
     domain: Categories | Grid
     mechanism: TruthOrBlind

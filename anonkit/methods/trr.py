@@ -41,7 +41,7 @@ class NumberNoise:
         check_choice("noise", self.noise, tuple(PUBLISHED))
 
     def transformed(self, column: NumericAttribute, presence: RandomizedResponse) -> PublishedAttribute:
-        """Return what is done to a number; whether it is missing goes through `presence` when it may be."""
+        """Return the treatment of a number; a missing one goes through `presence` when there may be one."""
         multiplier, offset = PUBLISHED[self.noise]
         hidden = presence if column.has_missing else None
         mechanism = (

@@ -44,7 +44,7 @@ class Change(ReportPart, keys=("seen", "restored_by", "columns", "certain=is_cer
 
 
 def changes_of(recipe: Recipe) -> list[Change]:
-    """Return what a recipe does otherwise under the defaults of 0.2, in the order of the page.
+    """Return the differences of a recipe under the defaults of 0.2, in the order of the page.
 
     Raises
     ------

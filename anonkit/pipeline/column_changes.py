@@ -113,11 +113,13 @@ class BeforeAndAfter:
         """Return a released column, where each row answers one attribute the rows that answer this one."""
         if name not in self.released.column_names:
             return None
-        asked = self.params.get("asked_column")
+        column = self.params.get("asked_column")
         attributes = [attribute["name"] for attribute in self.params.get("attributes", ())]
-        if asked is None or name not in attributes:
+        if column is None or name not in attributes:
             return whole_column(self.released, name)
-        return whole_column(self.released.filter(pc.equal(plain_cells(whole_column(self.released, asked)), name)), name)
+        return whole_column(
+            self.released.filter(pc.equal(plain_cells(whole_column(self.released, column)), name)), name
+        )
 
     def _public(self, name: str, before: pa.Array, after: pa.Array | None) -> frozenset[str]:
         """Return the values that may be named: declared, released, or shared by enough rows."""

@@ -169,7 +169,7 @@ class DeclaredSource:
         return tuple(name for name in policy.names(Role.IDENTIFIER) if not any(name in columns for columns in made))
 
     def counts(self, randomness: Randomness | None) -> SourceCounts | None:
-        """Return what its figures will count; without `randomness` no model is trained on it."""
+        """Return the counts that its figures need; without `randomness` no model is trained on it."""
         return SourceCounts.of(self.promise, self.table, self.engine, self.policy, randomness)
 
     def figures(
@@ -489,7 +489,7 @@ def _refuse_protected(policy: Policy) -> None:
 def _guessed(
     table: Source, policy: Policy, undeclared: Undeclared, method: Method, engine: Engine
 ) -> TargetGuess | None:
-    """Return what is found of the last column without a role; None where a target is declared, or none is wanted."""
+    """Return the guess on the last column without a role; None where a target is declared, or none is wanted."""
     if policy.target is not None or policy.without_target or method.target_use is TargetUse.AS_DECLARED:
         return None
     return guess_target(table, policy, undeclared.taken, engine)

@@ -65,8 +65,8 @@ def example_rows(
         cells, is_in = shown.of(batch)
         recoded = dict(zip(shown.types, cells, strict=False))
         columns = {name: recoded[name] if name in recoded else batch.column(name) for name in released.column_names}
-        told = _cells(pa.table(columns))
-        after += [row if present else None for row, present in zip(told, is_in.tolist(), strict=True)]
+        shown_cells = _cells(pa.table(columns))
+        after += [row if present else None for row, present in zip(shown_cells, is_in.tolist(), strict=True)]
     return {"corresponds": True, "before": before, "after": after}
 
 

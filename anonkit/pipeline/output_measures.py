@@ -218,7 +218,7 @@ class SourceCounts:
     def of(
         cls, promise: Guarantee, table: Source, engine: Engine, policy: Policy, randomness: Randomness | None
     ) -> SourceCounts | None:
-        """Return what will be counted; None where the promise is not about equivalence classes.
+        """Return the counts to make; None where the promise is not about equivalence classes.
 
         Parameters
         ----------
@@ -273,11 +273,11 @@ def owner_measures(
     target, unit, columns_there = policy.target, policy.unit, released.rows.schema.names
     if target is not None and target in columns_there:
         counted = unit if unit in columns_there else None
-        files, told, of_target = released.files, (table, released.rows), counts.of_target
+        files, measured, of_target = released.files, (table, released.rows), counts.of_target
         if policy.task is Task.REGRESSION:
-            told, of_target = by_quarter(engine, table, files, released.rows, target), None
-        read = CountedTable(engine=engine, rows=told[0], counted=of_target)
-        lost = left_out_by_class(read, CountedTable(engine=files, rows=told[1]), target, counted)
+            measured, of_target = by_quarter(engine, table, files, released.rows, target), None
+        read = CountedTable(engine=engine, rows=measured[0], counted=of_target)
+        lost = left_out_by_class(read, CountedTable(engine=files, rows=measured[1]), target, counted)
         measures |= {} if lost is None else {"rows_left_out": lost}
         if counts.drawn is not None:
             columns = [*known, target, *([] if unit is None else [unit])]

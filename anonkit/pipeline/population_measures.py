@@ -129,7 +129,7 @@ class PopulationFile:
             return people_of(self.file, policy, types, engine, private)
 
     def as_it_is(self) -> str | Path | pa.Table:
-        """Return what is opened like the plain table that is validated."""
+        """Return the path or table to open like the plain table that is validated."""
         if isinstance(self.file, str):
             return whole_table(self.file)
         return self.file if isinstance(self.file, Path) else arrow_table(self.file)
@@ -236,11 +236,11 @@ def measured_population(
     population = people_of(against.file, source.policy, types, source.engine, private)
     sample, people = _people_of_classes(released, population)
     figures = matched_classes(sample, people)
-    asked = {} if against.k_map is None else {"k_map_required": against.k_map}
+    required = {} if against.k_map is None else {"k_map_required": against.k_map}
     block = {
         "basis": "file",
         "assumption": WHOLE_POPULATION,
-        "estimates": {"rows": population.rows, **figures, **asked},
+        "estimates": {"rows": population.rows, **figures, **required},
     }
     rows, again = people_of_classes(released.data, released.shown, released.recoding, population)
     counts = released.counted.counts

@@ -273,7 +273,7 @@ def _method(
 
 
 def _engine(engine: str | Engine | Local | Spark, source: object, **settings: Any) -> EngineChoice:
-    """Return what gives a release its engine: a name with its settings, or a value or an engine that has them.
+    """Return the choice of an engine: a name with its settings, or a value or an engine that has them.
 
     A data frame of Spark is read by its own session, whatever engine was named.
     """

@@ -281,7 +281,7 @@ class _ReleaseRun:
             raise charged.with_traceback(failure.__traceback__) from None
 
     def _previewed(self, draft: VerifiedDraft, counts: SourceCounts | None) -> Mapping[str, Any]:
-        """Return what another method would show of the columns that this one drops, where the owner reads it."""
+        """Return a preview of another method on the columns that this one drops, where the owner reads it."""
         if not self.request.output.previews or self.source.promise.loss() is not None:
             return {}
         source, method = self.source, self.request.method

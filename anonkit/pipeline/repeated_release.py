@@ -314,9 +314,9 @@ def _handed_back(place: Place, entry: Entry, output: Output, signer: Signer | No
     # somebody may have written while they were looked at: what was looked at is what is handed back, and signed
     if digests(place) != before or sha256(place.file(DATA)) != entry.data_sha256:
         raise GuaranteeError(f"{_called(place, entry)}, and it was changed while it was validated", _HINT)
-    told = {"ledger": {"dataset": entry.dataset, "release": entry.number}}
+    booked = {"ledger": {"dataset": entry.dataset, "release": entry.number}}
     if output.dry_run:
-        return Release(params=release.params, report=release.report, contents={}).as_reused(told)
+        return Release(params=release.params, report=release.report, contents={}).as_reused(booked)
     is_vouched_for = signer is None or _is_signed_by(signer, place)
     # of what another version wrote validation knows one sentence: it is made again before the owner's key is on it
     anew = not is_vouched_for and release.report["anonkit_version"] != __version__
@@ -326,7 +326,7 @@ def _handed_back(place: Place, entry: Entry, output: Output, signer: Signer | No
     add_entries(place, output.emit, before, signer, anew=anew)
     if signer is not None and not _is_signed_by(signer, place):
         _put_signature(place, signer.sign(before))
-    return release.as_reused(told)
+    return release.as_reused(booked)
 
 
 def _is_signed_by(signer: Signer, place: Place) -> bool:

@@ -385,23 +385,23 @@ def _with_roles(release: Release, declared: Policy, names: Sequence[str]) -> Pol
     SourceError
         The table lacks a column of the source, or has one that the release does not know.
     """
-    told = {column["name"]: column for column in release.report["columns"]}
-    strange = next((name for name in names if name not in told), None)
+    reported = {column["name"]: column for column in release.report["columns"]}
+    strange = next((name for name in names if name not in reported), None)
     if strange is not None:
         raise SourceError(
             f"this is not the table of the release, which knows no column {strange!r}", option("original", "IN")
         )
     added = release.params.get("asked_column")  # made for the release
-    needed = [name for name, column in told.items() if column["role"] != Role.IDENTIFIER and name != added]
+    needed = [name for name, column in reported.items() if column["role"] != Role.IDENTIFIER and name != added]
     absent = next((name for name in needed if name not in names), None)
     if absent is not None:
         raise SourceError(f"this is not the table of the release, it lacks column {absent!r}", option("original", "IN"))
     columns = {
         name: replace(
             declared.column(name),
-            role=Role(told[name]["role"]),
+            role=Role(reported[name]["role"]),
             role_given=True,
-            sensitive=bool(told[name].get("sensitive")) and told[name]["role"] == Role.TARGET,
+            sensitive=bool(reported[name].get("sensitive")) and reported[name]["role"] == Role.TARGET,
         )
         for name in names
     }

@@ -97,7 +97,7 @@ def bounds_notes(bounds: Mapping[str, Any] | None) -> tuple[str, ...]:
     """Return the pairs of bounds of columns, in the words of the report; nothing where labels are written."""
     if bounds is None:
         return ()
-    told = "; ".join(f"{name} as {raw['low']} and {raw['high']}" for name, raw in bounds.items())
-    written = f"Intervals are written as their lowest and highest value: {told or 'no column has such'}."
+    pairs = "; ".join(f"{name} as {raw['low']} and {raw['high']}" for name, raw in bounds.items())
+    written = f"Intervals are written as their lowest and highest value: {pairs or 'no column has such'}."
     means = [f"{raw['mean']} of {name}" for name, raw in bounds.items() if "mean" in raw]
     return (written, *([f"Rows show the mean of their group, rounded: {'; '.join(means)}."] if means else []))

@@ -48,19 +48,19 @@ def shares_of(where: str, given: object, categories: object, folder: Path | None
     if not isinstance(categories, list) or not categories:
         raise PolicyError(f"{where}: {KEY} needs declared categories", 'categories = ["clerk", "nurse"]')
     if isinstance(given, str):
-        told: Mapping[str, Any] = _of_file(where, given, folder, encoding)
+        stated: Mapping[str, Any] = _of_file(where, given, folder, encoding)
     elif isinstance(given, Mapping):
-        told = {composed_text(str(name)): share for name, share in given.items()}
+        stated = {composed_text(str(name)): share for name, share in given.items()}
     else:
         raise PolicyError(f"{where}: {KEY} must be a file or a table of shares", _HINT)
     listed = [composed_text(str(category)) for category in categories]
-    strange, lacking = set(told) - {*listed, ""}, set(listed) - set(told)
+    strange, lacking = set(stated) - {*listed, ""}, set(listed) - set(stated)
     if strange or lacking:
         raise PolicyError(
             f"{where}: {KEY} names {len(strange)} categories that are not declared, and lacks {len(lacking)}", _HINT
         )
-    names = [*listed, *([""] if "" in told and "" not in listed else [])]
-    shares = [told[name] for name in names]
+    names = [*listed, *([""] if "" in stated and "" not in listed else [])]
+    shares = [stated[name] for name in names]
     if not all(_is_share(share) for share in shares):
         raise PolicyError(
             f"{where}: {KEY} must be finite numbers above 0", "a category with share 0 would never be a blind answer"

@@ -81,8 +81,8 @@ def bookkeeping_of(raw: Mapping[str, Any], folder: Path | None) -> Bookkeeping:
     if ledger is not None and (not isinstance(ledger, str) or not ledger.strip()):
         raise PolicyError("policy: ledger must be a text in quotes", _WHERE)
     remembers = raw.get("remember_people", True)
-    for key, said in (("ledger_required", required), ("remember_people", remembers)):
-        if said is not None and not isinstance(said, bool):
+    for key, setting in (("ledger_required", required), ("remember_people", remembers)):
+        if setting is not None and not isinstance(setting, bool):
             raise PolicyError(f"policy: {key} must be true or false", f"{key} = true")
     return Bookkeeping(
         ledger=ledger if ledger is None or "://" in ledger else (folder or Path()) / Path(ledger).expanduser(),

@@ -559,7 +559,7 @@ def column_of(name: str, spec: Mapping[str, Any], folder: Path | None, encoding:
 
 
 def _detail_of(where: str, spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a policy declares of the detail that must stay of a column, and of its worth."""
+    """Return the declarations of the detail that must stay of a column, and of its worth."""
     return {
         "keep": expect(where, "keep", spec.get("keep", False), bool),
         "detail_weight": spec.get("detail_weight"),

@@ -104,7 +104,7 @@ def _category(cell: Label) -> Label:
 
 
 def _number(name: str, cell: Label) -> Label:
-    """Return what a cell of a map says of a column of numbers."""
+    """Return the number in a cell of a map."""
     if not isinstance(cell, str):
         return cell
     decimal = exact_decimal(cell)
@@ -116,7 +116,7 @@ def _number(name: str, cell: Label) -> Label:
 
 
 def _values(raw: object) -> dict[str, tuple[Any, ...]]:
-    """Return what a `never` names: a category or several, a number or both ends of a range."""
+    """Return the values that a `never` names: a category or several, a number or both ends of a range."""
     out: dict[str, tuple[Any, ...]] = {}
     for name, given in expect(_WHERE, "never", raw, dict).items():
         own = tuple(given) if isinstance(given, list | tuple) else (given,)

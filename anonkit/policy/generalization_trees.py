@@ -32,9 +32,10 @@ def check_tree(where: str, tree: Sequence[Sequence[str]], place: Callable[[int],
     at_row = place or (lambda at: f"row {at + 1}")
     odd = next((at for at, path in enumerate(tree) if len(path) != len(tree[0])), None)
     if not tree or odd is not None:
-        told = "" if odd is None else f": {at_row(odd)} has {len(tree[odd])}, {at_row(0)} has {len(tree[0])}"
+        where_odd = "" if odd is None else f": {at_row(odd)} has {len(tree[odd])}, {at_row(0)} has {len(tree[0])}"
         raise PolicyError(
-            f"{where}: every row of the tree must have the same number of levels{told}", "value,group,coarser group"
+            f"{where}: every row of the tree must have the same number of levels{where_odd}",
+            "value,group,coarser group",
         )
     seen: dict[str, int] = {}
     for at, path in enumerate(tree):

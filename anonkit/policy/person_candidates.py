@@ -50,7 +50,7 @@ class Candidate:
 
 
 def joined_name(columns: Sequence[str]) -> str:
-    """Return what several columns that name a person together are called."""
+    """Return the joint name of several columns that name a person together."""
     return ", ".join(columns)
 
 
@@ -89,5 +89,5 @@ def joint_keys(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.StringArray:
     keys = [cell_keys(batch.column(name)) for name in columns]
     if len(keys) == 1:
         return keys[0]
-    told = [part for key in keys for part in (pc.utf8_length(key).cast(pa.string()), key)]
-    return pc.binary_join_element_wise(*told, ":", null_handling="emit_null")
+    parts = [part for key in keys for part in (pc.utf8_length(key).cast(pa.string()), key)]
+    return pc.binary_join_element_wise(*parts, ":", null_handling="emit_null")

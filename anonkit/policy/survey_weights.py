@@ -65,7 +65,7 @@ def check_weights(column: Column, *, is_key: bool) -> None:
 
 
 def weight_params(column: Column) -> dict[str, Any]:
-    """Return what `params.json` says of weights."""
+    """Return the statement of `params.json` on weights."""
     if column.weights is ShownWeights.ROUNDED:
         return {"column": column.name, "shows": str(column.weights), "step": float(column.step or 0.0)}
     return {"column": column.name, "shows": str(ShownWeights.MEAN), "digits": DIGITS}

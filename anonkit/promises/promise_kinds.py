@@ -37,7 +37,7 @@ def read_promise(block: Mapping[str, Any]) -> Guarantee:
 
 
 def of_kind(table: Mapping[str, Entry], block: Mapping[str, Any]) -> Entry:
-    """Return what a table with one entry per kind holds for a promise.
+    """Return the entry of a promise in a table with one entry per kind.
 
     Parameters
     ----------

@@ -139,7 +139,7 @@ class Measurement(ParamsPart, keys=("kind", "by=by_names", "of", "grid", "rate",
         return np.asarray(added, dtype=np.int64).reshape(-1, self.values.shape[1])
 
     def draws_of(self, names: Sequence[str]) -> int:
-        """Return how many cells are added up to one of fewer columns."""
+        """Return the number of cells that are added up to one of fewer columns."""
         return math.prod(column.domain.size for column in self.by if column.name not in names)
 
     @property
@@ -149,7 +149,7 @@ class Measurement(ParamsPart, keys=("kind", "by=by_names", "of", "grid", "rate",
 
 
 def parts_of(kind: MeasuredQuantity, grid: RoundingGrid | None) -> int:
-    """Return how many numbers a cell of a measurement has."""
+    """Return the number of numbers in a cell of a measurement."""
     return grid.places if kind is MeasuredQuantity.POINTS and grid is not None else kind.parts
 
 
@@ -363,7 +363,7 @@ class _Points(_Lines):
         return self.grid.number(self.grid.low + place)
 
     def _margins(self, level: Fraction, places: int) -> FloatArray:
-        """Return how far noise may carry the rows up to each place from the share of all rows, either way at a time."""
+        """Return the largest shift by noise, one way, of the rows up to each place from the share of all rows."""
         share = float(level)
         # between two places the margin of the one with more of the heavier weight is the larger (Birnbaum 1948)
         nodes = _nodes(places)

@@ -64,7 +64,7 @@ def is_explained(tables: Iterable[Table]) -> bool:
 
 
 def notes_on_target(target: str | None, tables: Sequence[Table]) -> tuple[str, ...]:
-    """Return what a reader has to know of a target that the released rows do not explain; nothing where they do.
+    """Return the notes on a target that the released rows do not explain; none where they do.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ class ColumnCounts:
         return outermost
 
     def _reach(self, weights: FloatArray, level: float) -> float:
-        """Return how far noise of the counts, weighted, is from 0 at most, with the confidence of an interval."""
+        """Return the largest distance of weighted noise of the counts from 0, with the confidence of an interval."""
         there = [float(abs(weight)) for weight in weights if weight]
         if self.law == GAUSSIAN:
             return gaussian_margin(tuple((one, self.rate, self.draws) for one in there), 1 - level) if there else 0.0
@@ -294,7 +294,7 @@ def means_of(params: Mapping[str, Any]) -> dict[str, ColumnMean]:
 
 
 def notes_on_means(means: Mapping[str, ColumnMean]) -> tuple[str, ...]:
-    """Return what a reader has to know of columns whose means the rows do not carry; nothing where there are none.
+    """Return the notes on columns whose means the rows do not carry; none where there are none.
 
     Privacy
     -------

@@ -34,7 +34,7 @@ _SMOOTH_REACHES = (0.1, 0.3)
 def smoothed_differences(
     found: FloatArray, noise: FloatArray, unit: FloatArray, spreads: Sequence[float]
 ) -> FloatArray:
-    """Return what is believed of differences that were found with noise.
+    """Return the posterior means of differences that were found with noise.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class Shares:
         return np.asarray(np.clip(ratio, -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO))
 
     def part(self, start: int, end: int) -> Shares:
-        """Return how some of the parts are divided."""
+        """Return the division of some of the parts."""
         return normal(self.of_class[:, start:end], self.of_all[:, start:end])
 
 
@@ -142,7 +142,7 @@ def by_smoothing(counts: FloatArray, scale: float, prior: Shares | None) -> Shar
 
 
 def _of_all(counts: FloatArray, scale: float, prior: FloatArray | None) -> FloatArray:
-    """Return how all rows are divided over the parts, shape (groups, parts), drawn towards the prior by the noise."""
+    """Return the division of all rows over the parts, shape (groups, parts), drawn towards the prior by the noise."""
     _, parts, n_classes = counts.shape
     total = np.maximum(counts.sum(axis=2), 0.0)
     pseudo = scale * np.sqrt(2.0 * n_classes) + 1
@@ -153,7 +153,7 @@ def _of_all(counts: FloatArray, scale: float, prior: FloatArray | None) -> Float
 def _differences(
     counts: FloatArray, scale: float, of_all: FloatArray, prior: Shares | None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return what is believed without these counts, what they differ from it by, and the variance of that."""
+    """Return the belief without these counts, their difference from it, and its variance."""
     _, parts, n_classes = counts.shape
     variance = 2.0 * scale * scale
     centre = np.repeat(of_all[:, :, np.newaxis], n_classes, axis=2)
@@ -172,7 +172,7 @@ def _moved(centre: FloatArray, change: FloatArray, of_all: FloatArray) -> Shares
 
 
 def _factor(found: FloatArray, unit: FloatArray, noise: FloatArray, spreads: Sequence[float]) -> FloatArray:
-    """Return which part of each difference is believed: the mean over priors, each weighed by its likelihood."""
+    """Return the shrinkage factor of each difference: the mean over priors, each weighed by its likelihood."""
     beliefs = (np.array(spreads)[:, np.newaxis, np.newaxis, np.newaxis] * unit) ** 2 + 1e-15
     variances = beliefs + noise
     likelihood = -0.5 * (np.log(variances) + found * found / variances).sum(axis=(1, 2, 3))
@@ -242,7 +242,7 @@ def _ordered(counts: FloatArray, scale: float, prior: Shares | None) -> Shares:
 
 
 def _halved(counts: FloatArray, scale: float, prior: FloatArray | None) -> FloatArray:
-    """Return how all rows are divided over cells, shape (groups, cells): in two, and each half again."""
+    """Return the division of all rows over cells, shape (groups, cells): in two, and each half again."""
     groups, cells, n_classes = counts.shape
     levels = (cells - 1).bit_length()
     more = (1 << levels) - cells

@@ -98,7 +98,7 @@ class KeptRules:
         return self.label in self.may_be
 
     def forbidden(self, codes: Mapping[str, IntArray], n_classes: int) -> BoolArray:
-        """Return which classes each row must not have, shape (n_rows, n_classes)."""
+        """Return a mask of the classes that each row must not have, shape (n_rows, n_classes)."""
         n_rows = next(iter(codes.values())).size
         out = np.zeros((n_rows, n_classes), dtype=bool)
         for rule in self.masks:

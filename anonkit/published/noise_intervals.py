@@ -87,7 +87,7 @@ def scale_of(rate: int) -> float:
 
 
 def count_margin(rate: int, draws: int, confidence: float) -> int:
-    """Return how far a sum of so many draws is from 0 at most, with at least this probability.
+    """Return the largest distance of a sum of so many draws from 0, with at least this probability.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def _margins_of_shares(draws: int, chance: float) -> tuple[FloatArray, FloatArra
 
 
 def _end(outside: float, inside: float, fits: Callable[[float], bool]) -> float:
-    """Return where between an end of [0, 1] and the observed share the shares begin that fit."""
+    """Return the first share that fits between an end of [0, 1] and the observed share."""
     if fits(outside):
         return outside
     for _ in range(_HALVINGS):

@@ -48,9 +48,9 @@ def is_faint(tables: Sequence[tuple[IntArray, float]], above: float) -> bool:
     """
     if not above:
         return False
-    told = [(float(counts.sum()), variance * counts.size) for counts, variance in tables if counts.size]
-    precision = sum(1 / noise for _, noise in told)
-    return sum(rows / noise for rows, noise in told) <= above * math.sqrt(precision)
+    totals = [(float(counts.sum()), variance * counts.size) for counts, variance in tables if counts.size]
+    precision = sum(1 / noise for _, noise in totals)
+    return sum(rows / noise for rows, noise in totals) <= above * math.sqrt(precision)
 
 
 FORMATS = ("anonkit-noisy-tables-1", "anonkit-noisy-tables-2")

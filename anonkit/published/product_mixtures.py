@@ -207,14 +207,14 @@ class UniformWords(Protocol):
 
 
 def rows_of_components(mixtures: ProductMixtures, words: UniformWords) -> IntArray:
-    """Return how many rows are drawn of each component, class by class; in a class as many as it has rows."""
+    """Return the number of rows of each component, class by class; in a class as many as it has rows."""
     return np.concatenate(
         [systematic(own.weights[np.newaxis], WEIGHT_UNITS, np.array([own.rows]), words)[0] for own in mixtures.classes]
     )
 
 
 def dealt(weights: Sequence[int], rows: int, words: UniformWords) -> IntArray:
-    """Return how so many rows are dealt in proportion to whole weights of any size, up to one, with that mean.
+    """Return the division of so many rows in proportion to integer weights of any size, up to one, with that mean.
 
     Parameters
     ----------

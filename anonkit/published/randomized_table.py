@@ -122,7 +122,7 @@ class PublishedAttribute(
         return self.mechanism.epsilon
 
     def value_channel(self, n_classes: int) -> Channel:
-        """Return what was done to the value, whatever class a joint answer shows.
+        """Return the channel of the value alone, whatever class a joint answer shows.
 
         Raises
         ------

@@ -219,8 +219,8 @@ def _check_leaf(leaf: LeafContent | None, schema: TreeSchema) -> None:
         raise ParameterError("a leaf must have counts or a label")
     if leaf.counts is not None and len(leaf.counts) != schema.n_classes:
         raise ParameterError("a leaf must count every class")
-    told = [*(leaf.counts or ()), *(count for table in leaf.histograms or () for row in table for count in row)]
-    if any(abs(count) >= _MOST_ROWS for count in told):
+    numbers = [*(leaf.counts or ()), *(count for table in leaf.histograms or () for row in table for count in row)]
+    if any(abs(count) >= _MOST_ROWS for count in numbers):
         raise ParameterError("a leaf counts more rows than any table has")
     if leaf.label is not None and not 0 <= leaf.label < schema.n_classes:
         raise ParameterError("the label of a leaf must be a class")

@@ -81,7 +81,7 @@ class AnswerStrength:
         return RandomizedResponse.equal(n_categories, self.p_keep)
 
     def answers_of(self, column: PublicAttribute, domain: Categories | Grid) -> Channel:
-        """Return what is done to a column: evenly blind answers, unless the policy designs them.
+        """Return the channel of a column: evenly blind answers, unless the policy designs them.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class AnswerStrength:
         return PublishedAttribute(name=column.name, domain=domain, mechanism=self.answers_of(column, domain))
 
     def label_of(self, domains: PublicDomains, label: str) -> PublishedTarget | None:
-        """Return what is done to the target, which `label` says to randomize or to leave clear; None without one."""
+        """Return the treatment of the target, randomized or clear as `label` states; None without one."""
         target = domains.target
         if target is None or label == "clear":
             return clear_target(domains)
@@ -203,7 +203,7 @@ class RandomizedMethod(ABC):
         return self.table_of(public_domains(policy))
 
     def notes_of(self, table: PublishedTable, domains: PublicDomains, n_rows: int) -> list[str]:
-        """Return what the owner should read before handing the release out, judged by public facts alone."""
+        """Return the owner's notes on the release, judged by public facts alone."""
         return []
 
     @property

@@ -193,7 +193,7 @@ def _labelled(codes: Codes, labels: Sequence[str | None]) -> pa.Array:
 
 
 def _among_blanks(domain: Categories | Grid, answers: Codes, rows: IntArray, n_rows: int) -> Codes:
-    """Return what some rows answer, and in the others the code after the last that is shown, shape (n_rows,)."""
+    """Return the answers of some rows, and in the others the code after the last that is shown, shape (n_rows,)."""
     blank = domain.size - domain.has_missing
     out: Codes = np.full(n_rows, blank, dtype=np.int32)
     out[rows] = answers

@@ -344,8 +344,8 @@ def pair_matrix(
                 continue
             pair = (min(at, other), max(at, other))
             value = (below if other < at else above).get(pair, 0.0)
-            told = f"{labels[pair[0]]} and {labels[pair[1]]}: {value:.3f}"
-            body.append(_square(x, y, value / most if most else 0.0, svg_text(told)))
+            caption = f"{labels[pair[0]]} and {labels[pair[1]]}: {value:.3f}"
+            body.append(_square(x, y, value / most if most else 0.0, svg_text(caption)))
     bottom = _HEAD + len(labels) * _CELL
     body.append(f'<text x="{left:g}" y="{bottom + 22}" font-size="11">0</text>')
     for step in range(_STEPS):
@@ -363,8 +363,8 @@ def pair_matrix(
     )
 
 
-def _square(x: float, y: float, share: float, told: str) -> str:
+def _square(x: float, y: float, share: float, label: str) -> str:
     return (
         f'<g class="bars"><rect x="{x:g}" y="{y:g}" width="{_CELL}" height="{_CELL}" fill="currentColor" '
-        f'fill-opacity="{share:.2f}" stroke="currentColor" stroke-opacity=".25"><title>{told}</title></rect></g>'
+        f'fill-opacity="{share:.2f}" stroke="currentColor" stroke-opacity=".25"><title>{label}</title></rect></g>'
     )

@@ -149,7 +149,7 @@ def build_report(
 
 
 def title_of(report: Mapping[str, Any]) -> str:
-    """Return what a release is called where people read of it: its dataset, else the file or table it was made from."""
+    """Return the title of a release: its dataset, else the file or table it was made from."""
     return str(report["dataset"] or report.get("source_name") or "unnamed table")
 
 
@@ -209,7 +209,7 @@ def release_fragment(report: Mapping[str, Any], first: FirstRows | None) -> str:
 
 
 def dry_run_fragment(report: Mapping[str, Any]) -> str:
-    """Return what a notebook shows of a dry run: the claim, which was stated before the table was read.
+    """Return the HTML of a dry run in a notebook: the claim, which was stated before the table was read.
 
     Raises
     ------

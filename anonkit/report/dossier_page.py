@@ -114,7 +114,7 @@ def _view(
     promise, audit = report["guarantee"], owner.get("audit")
     words, changes = words_of(promise), owner.get("column_changes", ())
     # where source and release are compared pair by pair, the source by itself is in that table
-    told = {*_TOLD, *(["utility_of_source"] if _prediction(owner.get("prediction_for_all_rows")) else [])}
+    shown = {*_TOLD, *(["utility_of_source"] if _prediction(owner.get("prediction_for_all_rows")) else [])}
     return {
         "report": report,
         "promise": promise,
@@ -149,7 +149,7 @@ def _view(
         "further": [
             (_TOPICS.get(key) or heading(key), _further(key, owner[key]))
             for key in owner
-            if key not in told and owner[key] != {}
+            if key not in shown and owner[key] != {}
         ],
         "examples": None if examples is None else _examples(examples),
     }
@@ -308,7 +308,7 @@ def _column(change: Mapping[str, Any], at: int) -> dict[str, Any]:
 
 
 def distribution_chart(change: Mapping[str, Any], *, name: str) -> str:
-    """Return what became of a column that has bars: the open bar of each pair is the source, the solid the release.
+    """Return the chart of a column that has bars: the open bar of each pair is the source, the solid the release.
 
     Parameters
     ----------
@@ -413,8 +413,8 @@ def _pairs(block: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 def _pair(pair: Mapping[str, Any], names: Sequence[str]) -> tuple[list[str], str, str, str]:
     both = pair["dependence"]
-    told = _share(pair["distance"]), _share(both["before"]), _share(both["after"])
-    return [names[at] for at in pair["columns"]], *told
+    shares = _share(pair["distance"]), _share(both["before"]), _share(both["after"])
+    return [names[at] for at in pair["columns"]], *shares
 
 
 def _share(value: float) -> str:

@@ -105,10 +105,10 @@ def first_facts(report: Json, files: Sequence[str] = (), *, typed: bool = False)
         *("Recipients", "Files"),
     )
     spelled = on_command_line if typed else in_python
-    said = ((label, [_spelled(sentence, spelled) for sentence in topics[label]]) for label in order if label in topics)
+    facts = ((label, [_spelled(sentence, spelled) for sentence in topics[label]]) for label in order if label in topics)
     return [
         Topic(label=label, sentences=sentences, details=frozenset(_details(label, sentences, report)))
-        for label, sentences in said
+        for label, sentences in facts
         if sentences
     ]
 
@@ -233,8 +233,8 @@ def _rows_words(rows: Json) -> str:
         (rows.get("dropped_without_unit"), " without a unit"),
         (rows.get("beyond_rows_per_person"), " of people who have more than are used"),
     ]
-    told = ", ".join(f"{number(count)}{why}" for count, why in left_out if count)
-    return f"{text}; left out: {told}." if told else f"{text}."
+    counts = ", ".join(f"{number(count)}{why}" for count, why in left_out if count)
+    return f"{text}; left out: {counts}." if counts else f"{text}."
 
 
 def _with_values(columns: Sequence[Json]) -> Iterator[Phrase]:
@@ -325,9 +325,9 @@ def _promise(report: Json) -> Iterator[Sentence]:
     spent = " and ".join(f"{words(key)} = {bound(budget[key])}" for key in ("epsilon", "delta") if budget.get(key))
     if spent:
         yield plain(f"It spends {spent} of the privacy budget.")
-    told = delta_words(report)
-    if told is not None:
-        yield [Phrase(told[0], is_bad=True), Phrase(told[1])]
+    delta = delta_words(report)
+    if delta is not None:
+        yield [Phrase(delta[0], is_bad=True), Phrase(delta[1])]
 
 
 def verdict(report: Json) -> PromiseVerdict:
@@ -409,16 +409,16 @@ def _secrets(report: Json) -> Iterator[Sentence]:
 
 def _secret(name: str, values: Sequence[Json], risk: Json, promise: Json, *, is_sensitive: bool) -> Iterator[Sentence]:
     """Yield the worst confidence of a column in the classes, its most exposed value, and its values without a cap."""
-    told = max(values, key=lambda each: (each["highest_confidence"], each["lift"]), default=None)
-    if told is None:
+    largest = max(values, key=lambda each: (each["highest_confidence"], each["lift"]), default=None)
+    if largest is None:
         return
     records = "people" if risk.get("counted") == "people" else "rows"
-    is_bad = is_sensitive and told["highest_confidence"] >= _SURE and told["lift"] >= _TELLING
+    is_bad = is_sensitive and largest["highest_confidence"] >= _SURE and largest["lift"] >= _TELLING
     yield [
         Phrase(name, is_name=True, is_bad=is_bad),
-        Phrase(f": up to {percent(told['highest_confidence'])} of the values in a group are ", is_bad=is_bad),
-        Phrase(value_words(told["value"]), is_name=True, is_bad=is_bad),
-        Phrase(f"; {percent(told['base_rate'])} of the table's are.", is_bad=is_bad),
+        Phrase(f": up to {percent(largest['highest_confidence'])} of the values in a group are ", is_bad=is_bad),
+        Phrase(value_words(largest["value"]), is_name=True, is_bad=is_bad),
+        Phrase(f"; {percent(largest['base_rate'])} of the table's are.", is_bad=is_bad),
     ]
     lifted = max(values, key=lambda each: each["share_above_half"] * (each["base_rate"] <= 1 / 2))
     if lifted["share_above_half"] and lifted["base_rate"] <= 1 / 2:
@@ -445,7 +445,7 @@ def _secret(name: str, values: Sequence[Json], risk: Json, promise: Json, *, is_
 
 
 def usefulness_sentences(report: Json) -> Iterator[Sentence]:
-    """Yield what is public of the release's usefulness, each figure beside what guessing has."""
+    """Yield the public measures of the release's usefulness, each figure beside what guessing has."""
     utility = report["utility"]
     scores = utility.get("prediction_of_target")
     target = next((column["name"] for column in report["columns"] if column["role"] == "target"), None)
@@ -455,10 +455,10 @@ def usefulness_sentences(report: Json) -> Iterator[Sentence]:
         yield plain(f"How well the target can be predicted: {scores}.")
     else:
         yield plain(_other_measures(utility))
-    told = report.get("marginals")
-    if told is not None:
-        triple = told.get("triple", ())
-        pairs = pairs_words(told["columns"], told["pairs"], anchored=told["anchored"], triple=triple)
+    marginals = report.get("marginals")
+    if marginals is not None:
+        triple = marginals.get("triple", ())
+        pairs = pairs_words(marginals["columns"], marginals["pairs"], anchored=marginals["anchored"], triple=triple)
     else:
         pairs = ""
     if pairs:

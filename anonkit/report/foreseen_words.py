@@ -52,7 +52,7 @@ def preview_lines(block: Mapping[str, Any]) -> Iterator[str]:
 
 
 def left_out_lines(block: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is left out of the whole table and of each class of the target; nothing where nothing is."""
+    """Yield the rows left out of the whole table and of each class of the target; nothing where there are none."""
     if not any(entry["left_out"] for entry in block["classes"]):
         return
     shown = [entry for entry in block["classes"] if entry["left_out"]][:_LISTED]
@@ -105,7 +105,7 @@ _NAMES = {"auc": "AUC", "r2": "R²"}
 
 
 def account_sentences(report: Json) -> Iterator[Sentence]:
-    """Yield what a release would be booked as; that nothing is booked now comes first."""
+    """Yield the account of a planned release; that nothing is booked now comes first."""
     booked = report.get("ledger")
     if booked is None:
         yield plain("Nothing is booked, and the release would not be: it has no ledger.")
@@ -152,7 +152,7 @@ def _whose(kind: Json | None) -> str:
 
 
 def foreseen_sentences(report: Json) -> Iterator[Sentence]:
-    """Yield what a release of simulated rows was like; that they are simulated comes first."""
+    """Yield the facts of a release of simulated rows; that they are simulated comes first."""
     foreseen = report.get("foreseen")
     if foreseen is None:
         return
@@ -198,9 +198,9 @@ def _noise(tables: Sequence[Json]) -> Iterator[Sentence]:
     """Yield the noise of the noisiest tables; they come first."""
     if not tables:
         return
-    told = ", ".join(f"{number(table['reaches'])} ({_table(table)})" for table in tables[:_TABLES])
+    reaches = ", ".join(f"{number(table['reaches'])} ({_table(table)})" for table in tables[:_TABLES])
     rest = f"; less in {number(len(tables) - _TABLES)} more" if len(tables) > _TABLES else ""
-    yield plain(f"Noise carries a count, 19 times in 20, by no more than {told}{rest}.")
+    yield plain(f"Noise carries a count, 19 times in 20, by no more than {reaches}{rest}.")
 
 
 def _table(table: Json) -> str:

@@ -51,8 +51,8 @@ def _of_file(estimates: Mapping[str, Any], counted: str) -> Iterator[str]:
     if k_map is None:
         yield f"A population file of {rows} rows has nobody of any group of this table."
         return
-    asked = estimates.get("k_map_required")
-    beside = "" if asked is None else f" (asked: {number(asked)})"
+    required = estimates.get("k_map_required")
+    beside = "" if required is None else f" (asked: {number(required)})"
     yield (
         f"{counted} in a population file of {rows} rows: at least {number(k_map)} people share each "
         f"group{' that the file has' if unmatched else ''}{beside}. {_NO_PROMISE}"

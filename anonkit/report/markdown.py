@@ -99,10 +99,10 @@ def _attack_words(audit: Mapping[str, Any]) -> list[str]:
 
 
 def _secret_words(name: str, attack: Mapping[str, Any]) -> str:
-    """Return what was shown of a secret, and of holders of single values of it, none of which is named."""
+    """Return the evidence on a secret, and on holders of single values of it, none of which is named."""
     values = attack["by_value"]
-    told = [entry for entry in values if _FOUND in (entry["verdict"], entry["verdict_without_control"])]
-    apart = f", holders of {len(told)} of {len(values)} values distinguished from others" if told else ""
+    disclosed = [entry for entry in values if _FOUND in (entry["verdict"], entry["verdict_without_control"])]
+    apart = f", holders of {len(disclosed)} of {len(values)} values distinguished from others" if disclosed else ""
     return f"{name} {percent(attack['risk'])} ({attack['verdict']}){apart}"
 
 
@@ -163,12 +163,12 @@ def _whose(kind: Mapping[str, Any]) -> str:
 
 
 def _allowed_words(ledger_position: Mapping[str, Any]) -> str:
-    """Return what the releases of the dataset may cost together, where a budget limits that."""
+    """Return the budget of all releases of the dataset, where a budget limits that."""
     budgets = (("ε", ledger_position.get("epsilon_budget")), ("δ", ledger_position.get("delta_budget")))
-    told = [f"{sign} = {bound(budget)}" for sign, budget in budgets if budget is not None]
+    limits = [f"{sign} = {bound(budget)}" for sign, budget in budgets if budget is not None]
     holds = ledger_position.get("budget_neighbours")
     whom = "" if holds is None else f" for {_whose(holds)}"
-    return f"; {' and '.join(told)} {'are' if len(told) > 1 else 'is'} allowed{whom}" if told else ""
+    return f"; {' and '.join(limits)} {'are' if len(limits) > 1 else 'is'} allowed{whom}" if limits else ""
 
 
 def change_words(report: Mapping[str, Any], difference: Mapping[str, Any] | None) -> str:
@@ -348,11 +348,11 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
 
 def _verdict(report: Mapping[str, Any]) -> str:
     """Return True if the promise holds, the worst first."""
-    found, said = verdict(report), []
+    found, sentences = verdict(report), []
     if is_seeded(report):
-        said.append("**Not for release.** Its randomness comes from a known seed: it was made for tests.")
-    said.append(f"**{escaped(found.stressed.removeprefix('✓ '))}**{_after(found.rest)}")
-    return "\n\n".join(said)
+        sentences.append("**Not for release.** Its randomness comes from a known seed: it was made for tests.")
+    sentences.append(f"**{escaped(found.stressed.removeprefix('✓ '))}**{_after(found.rest)}")
+    return "\n\n".join(sentences)
 
 
 def _after(text: str) -> str:
@@ -383,7 +383,7 @@ def _checks(checks: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _found(check: Mapping[str, Any]) -> str:
-    """Return what a check found; a truth value beside a required count is one."""
+    """Return the finding of a check; a truth value beside a required count is one."""
     found, required = check["observed"], check["required"]
     is_count = isinstance(found, bool) and isinstance(required, int) and not isinstance(required, bool)
     return number(int(found) if is_count else found)

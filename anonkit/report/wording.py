@@ -375,7 +375,7 @@ def pairs_words(columns: int, pairs: int, *, anchored: bool, triple: Sequence[st
 
 
 def delta_words(report: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return what is wrong with the delta of a release, and what follows; None where nothing shows that it is.
+    """Return the fault of a release's delta, and its consequence; None where nothing shows one.
 
     No release under noise publishes the number of rows, or people, of its table. It has as many as are shown, at least,
     where rows were drawn from it, and about as many where rows are drawn from a model.
@@ -404,7 +404,7 @@ def neighbours_of(promise: Mapping[str, Any]) -> Neighbours:
 
 
 def delta_among(delta: float, protected: int, named: str) -> tuple[str, str] | None:
-    """Return what is wrong with a delta for so many rows or people, and what follows; None where nothing is."""
+    """Return the fault of a delta for so many rows or people, and its consequence; None where there is none."""
     if is_far_below(delta, protected):
         return None
     shown = delta * protected
@@ -468,7 +468,7 @@ def gathered(checks: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def check_words(name: str) -> tuple[str, str]:
-    """Return what a check looks at, and how what was found relates to what was required."""
+    """Return the subject of a check, and the relation of its finding to the requirement."""
     kind, _, attribute = name.partition(":")
     if kind in _GATHERED and attribute.removesuffix(" columns").isdigit():
         return f"{_GATHERED[kind]}, in each of {attribute}", _CHECKS[kind][1]

@@ -224,7 +224,7 @@ def prediction_for_all_rows(
 
 
 def protocol_for_all_rows(*, only_unseen: bool, maybe_seen: bool) -> str:
-    """Return how source and release are compared, with what the search has seen of the rows that are scored."""
+    """Return the protocol of comparing source and release, with the scored rows that the search has seen."""
     return PROTOCOL_FOR_ALL_ROWS + (ONLY_UNSEEN if only_unseen else MAYBE_SEEN if maybe_seen else "")
 
 
@@ -369,8 +369,8 @@ def pair_marginals(source: pa.Table, shown: pa.Table, released: NDArray[np.bool_
         (one, other), (left, right) = (bins[name] for name in pair), (labels[name][released] for name in pair)
         true = _joint(one, other, one.max() + 1, other.max() + 1)
         shapes = (len(spread[pair[0]]), len(spread[pair[1]]))
-        told = spread[pair[0]].T @ _joint(left, right, *shapes) @ spread[pair[1]]
-        found[pair] = float(np.abs(true - told).sum() / 2)
+        joint = spread[pair[0]].T @ _joint(left, right, *shapes) @ spread[pair[1]]
+        found[pair] = float(np.abs(true - joint).sum() / 2)
     worst = max(found, key=lambda pair: found[pair])
     return {
         "pairs": len(found),
@@ -401,7 +401,7 @@ def _labels(shown: pa.Table, name: str, n_rows: int) -> NDArray[np.int64]:
 
 
 def _spread(labels: NDArray[np.int64], bins: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return how a released cell is spread over the parts that occur under it, shape (n_labels, n_bins)."""
+    """Return the distribution of a released cell over the parts that occur under it, shape (n_labels, n_bins)."""
     there = _joint(labels, bins, int(labels.max()) + 1, int(bins.max()) + 1) > 0
     return np.asarray(there / np.maximum(there.sum(axis=1, keepdims=True), 1))
 

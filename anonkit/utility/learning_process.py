@@ -187,7 +187,7 @@ def serve(imports: Imports) -> None:
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interruption is the first process's to handle
-    asked, answers = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(2, 1)  # printed text does not get among the answers
     sys.meta_path[:0] = [KeptOut(imports.without), _PutOff(imports.late), _Unread(imports.unread)]
     with suppress(OSError, EOFError):
@@ -195,7 +195,7 @@ def serve(imports: Imports) -> None:
             import_module(module)
         waiting = imports.then
         while True:
-            work, args, named = _received(asked)
+            work, args, named = _received(requests)
             try:
                 result = (work(*args, **named),)
             except Exception:  # the first process does it again, and meets the error where it belongs

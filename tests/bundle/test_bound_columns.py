@@ -28,7 +28,7 @@ def test_a_pair_is_its_label() -> None:
 
 
 def test_a_pair_of_two_labels_is_none() -> None:
-    """Which of them it was cannot be known."""
+    """Nobody can know which of them it was."""
     twice = BoundColumn(name="a", low="l", high="h", labels=(("x", (1, 2)), ("y", (1, 2)), ("z", (2, 3))))
     assert twice.codes(pa.array([1, 2]), pa.array([2, 3])).tolist() == [-1, 2]
 

@@ -24,7 +24,7 @@ def test_a_file_is_replaced_when_forced_alone(tmp_path: Path) -> None:
 
 
 def test_a_private_file_is_its_owners_alone(tmp_path: Path) -> None:
-    """Whatever the umask says."""
+    """Under any umask."""
     path = tmp_path / "owner.json"
     write_text(path, "{}", force=False, private=True)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600

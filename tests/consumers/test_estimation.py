@@ -78,7 +78,7 @@ def test_smoothed_shares_are_positive() -> None:
 
 
 def test_only_clear_values_are_unperturbed() -> None:
-    """Whatever the mechanism."""
+    """Of either mechanism."""
     assert is_unperturbed(RandomizedResponse.clear(3))
     assert is_unperturbed(TransformedResponse.clear())
     assert not is_unperturbed(RandomizedResponse.equal(3, 0.9))

@@ -27,7 +27,7 @@ def state(allowance: Allowance, *spent: float, redrawn: bool = False) -> Dataset
 
 
 def cost(epsilon: float | None, delta: float = 0.0, *, redrawn: bool = False) -> Cost:
-    """What a release would add."""
+    """The loss of a further release."""
     return Cost(epsilon=epsilon, delta=delta, redrawn=redrawn, neighbours=ROW)
 
 

@@ -19,7 +19,7 @@ PARAMS: dict[str, Any] = {
 
 
 def test_what_is_kept_comes_back() -> None:
-    """What recodes and suppresses, and nothing of when or where."""
+    """The keys that recode and suppress, and nothing of when or where."""
     packed = pack(PARAMS)
     assert packed is not None
     assert unpacked(packed) == {key: PARAMS[key] for key in ("method", "model", "recoding", "max_suppression")}

@@ -20,7 +20,7 @@ def test_every_string_is_folded_and_listed_once() -> None:
 
 @pytest.mark.parametrize("text", ["dk", "refused", "other", "no", "0", "healthy", "normal"])
 def test_a_value_of_many_tables_is_not_listed(text: str) -> None:
-    """What counts as no value is not protected."""
+    """A value on the list would not be protected."""
     assert text not in NO_VALUES
 
 

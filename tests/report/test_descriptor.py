@@ -89,5 +89,5 @@ def test_a_folder_lists_its_files() -> None:
     ],
 )
 def test_cells_have_the_types_of_a_data_package(kind: pa.DataType, expected: str) -> None:
-    """Whatever is none of its types is any."""
+    """A type that it lacks is any."""
     assert field_type(kind) == expected

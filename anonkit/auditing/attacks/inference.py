@@ -217,7 +217,7 @@ def votes_for(
     found: dict[str, list[Votes]] = {name: [] for name, ballot in ballots.items() if ballot is not None}
     for person in people:
         whole = evidence_for(columns, known, person)
-        for name, told in found.items():
+        for name, votes in found.items():
             ballot, scores = ballots[name], whole
             assert ballot is not None  # noqa: S101 - those are left out above
             if name in known and name in columns:
@@ -225,7 +225,7 @@ def votes_for(
             if scores.size == 0:
                 scores = np.zeros(ballot.codes.size, dtype=np.float32)
             weights = np.exp(np.asarray(scores, dtype=np.float64) - float(scores.max(initial=0.0)))
-            told.append(ballot.cast(weights))
+            votes.append(ballot.cast(weights))
     return found
 
 

@@ -220,7 +220,7 @@ def _place(value: object) -> Fraction | None:
 
 
 def _ordered(values: Sequence[Any], kinds: set[type]) -> tuple[list[Any], NDArray[np.int64], Callable[[Any], Fraction]]:
-    """Return what has a place on a line, in its order, the position of each among the values, and what gives its place.
+    """Return the ordered values, the position of each among all values, and the function to its place on a line.
 
     Values of one kind that orders itself are sorted as they are, and only those that a search meets become fractions:
     a column of a release has tens of thousands, and one comparison of methods reads it a hundred times.

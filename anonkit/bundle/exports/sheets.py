@@ -203,7 +203,7 @@ def _batch(rows: Sequence[dict[int, tuple[str, str]]], width: int) -> pa.RecordB
 
 
 def _writer(sheet: Any, kind: pa.DataType, text: Any, day: Any) -> Callable[[int, int, Any], Any]:
-    """Return what writes a cell that is there, by the type of its column."""
+    """Return the function that writes a cell that is present, by the type of its column."""
 
     def number(row: int, column: int, value: Any) -> None:
         beyond = abs(value) >= LARGEST if isinstance(value, int) else value != 0 and not LEAST <= abs(value) < MOST

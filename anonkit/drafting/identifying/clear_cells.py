@@ -33,14 +33,14 @@ _IN_LINE = 0.99  # correlation of two measures that are functions of each other
 
 
 def evidence_of_times(name: str, *, filled: int, distinct: int) -> ColumnEvidence:
-    """Return what is known of dates, moments or times: they need not fit into Python's, and are not spelled."""
+    """Return the evidence of dates, moments or times: they need not fit into Python's, and are not spelled."""
     return ColumnEvidence(name=name, filled=filled, distinct=distinct, texts=(), numbers=None, quantity=True)
 
 
 def evidence_of_values(
     name: str, values: pa.ChunkedArray, *, filled: int, distinct: int, ends: tuple[Any, Any]
 ) -> ColumnEvidence:
-    """Return what is known of a column by some of its different values, in ascending order.
+    """Return the evidence of a column by some of its different values, in ascending order.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def evidence_of_values(
 
 
 def evidence_of_cells(column: pa.ChunkedArray, name: str) -> ColumnEvidence:
-    """Return what is known of a column of a table: numbers or strings, no times and no nested cells."""
+    """Return the evidence of a column of a table: numbers or strings, no times and no nested cells."""
     return evidence_of(_coded(column, name))
 
 
@@ -98,7 +98,7 @@ def _coded(column: pa.ChunkedArray, name: str) -> CodedColumn:
 
 
 def found_in(evidence: ColumnEvidence, *, rows_a_row: float = 1.0) -> IdentifierVerdict | None:
-    """Return what the cells of a column are that must not be released as they are; None where they may.
+    """Return the verdict on cells that must not be released unchanged; None where they may.
 
     Parameters
     ----------

@@ -148,7 +148,7 @@ def words_of(name: str) -> list[str]:
 
 
 def header_kind(name: str) -> HeaderKind:
-    """Return what a column's name says about it."""
+    """Return the kind of a column by its name."""
     words = words_of(name)
     if len(words) > 1 and words[-1] in _PERSON_NUMBER_WORDS and words[-2] in _PERSON_WORDS:
         return HeaderKind.PERSON_NUMBER

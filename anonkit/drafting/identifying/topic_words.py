@@ -376,12 +376,12 @@ def is_demographic(name: str, values: Iterable[str] = ()) -> bool:
         return True
     if not _STATUS_PAIRS.isdisjoint(pairwise(words)):
         return True
-    said = _said(values)
+    folded = _said(values)
     return (
-        _are_sexes(said)
-        or _are_age_bands(said)
-        or any(_known(said, those) for those in (MARITAL_STATES, NATIONALITIES))
-        or (_known(said, ETHNIC_GROUPS) and not _COLOURS.issuperset(said))
+        _are_sexes(folded)
+        or _are_age_bands(folded)
+        or any(_known(folded, those) for those in (MARITAL_STATES, NATIONALITIES))
+        or (_known(folded, ETHNIC_GROUPS) and not _COLOURS.issuperset(folded))
     )
 
 
@@ -395,8 +395,8 @@ def is_place(name: str, values: Iterable[str] = ()) -> bool:
     words = _header(name)
     if not (_PLACE_WORDS - _PLACE_ONLY_ALONE).isdisjoint(words) or (len(words) == 1 and words[0] in _PLACE_WORDS):
         return True
-    said = _said(values)
-    return _known(said, COUNTRIES | REGIONS) or (len(said) >= 3 and _known(said, COUNTRY_CODES, 0.9))
+    folded = _said(values)
+    return _known(folded, COUNTRIES | REGIONS) or (len(folded) >= 3 and _known(folded, COUNTRY_CODES, 0.9))
 
 
 def is_time(name: str) -> bool:
@@ -416,12 +416,12 @@ def looks_like_secret(name: str, values: Iterable[str] = ()) -> bool:
         word in _SECRET_WORDS or word.startswith(_SECRET_STEMS) for word in words
     ):
         return True
-    said = _said(values)
+    folded = _said(values)
     if any(word.startswith(_INCOME_STEMS) for word in words):
-        return len(said) != 2 and all(re.fullmatch(r"[-+]?[\d., ]+", value) for value in said)
-    if said and sum(bool(_ICD_WITH_POINT.fullmatch(value)) for value in said) >= _MOSTLY * len(said):
+        return len(folded) != 2 and all(re.fullmatch(r"[-+]?[\d., ]+", value) for value in folded)
+    if folded and sum(bool(_ICD_WITH_POINT.fullmatch(value)) for value in folded) >= _MOSTLY * len(folded):
         return True
-    return any(_known(said, those) for those in (DIAGNOSES, RELIGIONS, PARTIES, SEXUAL_ORIENTATIONS))
+    return any(_known(folded, those) for those in (DIAGNOSES, RELIGIONS, PARTIES, SEXUAL_ORIENTATIONS))
 
 
 def _header(name: str) -> list[str]:
@@ -433,23 +433,23 @@ def _said(values: Iterable[str]) -> Sequence[str]:
     return sorted({folded(value) for value in values} - UNKNOWN_VALUES)
 
 
-def _known(said: Sequence[str], those: frozenset[str], share: float = _MOSTLY) -> bool:
+def _known(folded: Sequence[str], those: frozenset[str], share: float = _MOSTLY) -> bool:
     """Return True if a list knows most of the values: two at least."""
-    known = sum(value in those for value in said)
-    return known >= max(2, share * len(said))
+    known = sum(value in those for value in folded)
+    return known >= max(2, share * len(folded))
 
 
-def _are_sexes(said: Sequence[str]) -> bool:
+def _are_sexes(folded: Sequence[str]) -> bool:
     """Return True if all values are of a sex, at least one of each of the two common ones."""
-    given = set(said)
+    given = set(folded)
     return given <= SEXES and any(
         female in given and male in given for female in given & _FEMALE for male in given & _MALE if female != male
     )
 
 
-def _are_age_bands(said: Sequence[str]) -> bool:
+def _are_age_bands(folded: Sequence[str]) -> bool:
     """Return True if three values or more are intervals that people's ages fill; an open end may be one or two."""
-    bands = [match for value in said if (match := _BAND.fullmatch(value))]
-    ends = sum(bool(_END.fullmatch(value)) for value in said)
+    bands = [match for value in folded if (match := _BAND.fullmatch(value))]
+    ends = sum(bool(_END.fullmatch(value)) for value in folded)
     closed = all(int(match[1]) < int(match[2]) <= _MAX_AGE for match in bands)
-    return closed and len(said) >= 3 and len(bands) >= 2 and len(bands) + min(ends, 2) == len(said)
+    return closed and len(folded) >= 3 and len(bands) >= 2 and len(bands) + min(ends, 2) == len(folded)

@@ -185,7 +185,7 @@ def _canonical(reader: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.R
 
 
 def _asked(question: Any) -> Any:
-    """Return what DuckDB answers; its own messages may hold cells."""
+    """Return the answer of DuckDB; its own messages may hold cells."""
     import duckdb
 
     try:

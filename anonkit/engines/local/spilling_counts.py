@@ -318,7 +318,7 @@ def _columns(places: Iterable[int]) -> str:
 
 
 def _grouping_id(columns: Sequence[str], names: Sequence[str]) -> int:
-    """Return what GROUPING_ID gives for a set: a bit for each column that is not in it, the first one highest."""
+    """Return the GROUPING_ID of a set: a bit for each column that is not in it, the first one highest."""
     return sum(1 << at for at, name in enumerate(reversed(names)) if name not in columns)
 
 

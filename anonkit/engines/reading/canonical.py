@@ -89,7 +89,7 @@ def _kind(given: pa.DataType) -> str:
 
 
 def _advice(given: pa.DataType) -> str:
-    """Return what makes a column of a type that is refused readable."""
+    """Return the remedy for a column whose type is refused."""
     if pa.types.is_decimal(given):
         return f"cast it to decimal128 of up to {_MAX_DECIMAL_DIGITS} digits, or to float64"
     if pa.types.is_interval(given):

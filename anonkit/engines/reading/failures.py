@@ -45,7 +45,7 @@ def shielded(action: Callable[[], _T], explain: Explain, foreign: tuple[type[Exc
 
 
 def _of_machine(error: Exception) -> Exception | None:
-    """Return what is raised where the machine, and not the data, is at fault: without words, which may quote cells."""
+    """Return the error to raise where the machine, and not the data, is at fault: its words may quote cells."""
     if isinstance(error, MemoryError):  # Arrow's is an error of data as well
         return MemoryError()
     if isinstance(error, OSError) and error.errno in _LIMITS:

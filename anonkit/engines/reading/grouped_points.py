@@ -48,9 +48,9 @@ def columns_of_groups(names: Sequence[str], columns: Sequence[pa.Array], policy:
     """
     if policy.decimal != POINT:
         return ()
-    asked = [each for each in zip(names, columns, strict=True) if _may_have_groups(policy.column(each[0]))]
-    count = CountGroups(names=[name for name, _ in asked])
-    return count.found(np.concatenate([np.zeros(0, np.int64), *(_counts(cells) for _, cells in asked)]))
+    candidates = [each for each in zip(names, columns, strict=True) if _may_have_groups(policy.column(each[0]))]
+    count = CountGroups(names=[name for name, _ in candidates])
+    return count.found(np.concatenate([np.zeros(0, np.int64), *(_counts(cells) for _, cells in candidates)]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,8 +85,8 @@ def _counts(cells: pa.Array) -> NDArray[np.int64]:
         return np.array([0, 0, len(cells)], np.int64)
     filled = cells.drop_null()
     first = filled.slice(0, 1)
-    told = len(first) and not (_are(first, _GROUPED).any() or _are(first, _WHOLE).any())
-    filled = first if told else filled
+    is_decided = len(first) and not (_are(first, _GROUPED).any() or _are(first, _WHOLE).any())
+    filled = first if is_decided else filled
     grouped, whole = int(_are(filled, _GROUPED).sum()), int(_are(filled, _WHOLE).sum())
     return np.array([grouped, whole, len(filled) - grouped - whole], np.int64)
 

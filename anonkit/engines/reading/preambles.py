@@ -106,8 +106,8 @@ def layout_of(head: str, usual: str, given: GivenLayout, *, whole: bool, shown: 
     if not head.strip():
         raise SourceError(f"{shown} is empty", "a table needs at least a header line")
     lines = io.StringIO(head, newline="").readlines()
-    said, above = _declared_delimiter(lines[0])
-    delimiter, comments = given.delimiter or said, 0
+    declared, above = _declared_delimiter(lines[0])
+    delimiter, comments = given.delimiter or declared, 0
     if given.skip_rows is not None:
         above = given.skip_rows
         if above >= len(lines):
@@ -133,7 +133,7 @@ def layout_of(head: str, usual: str, given: GivenLayout, *, whole: bool, shown: 
         above_it = _cells_of(lines[first - 1].lstrip("#"), delimiter)
         if _is_header(above_it, rows, given, shown, first):
             cells, at, end, renamed = above_it, first - 1, first, True
-    passed = lines[1 if said else 0 : at] if given.skip_rows is None else []
+    passed = lines[1 if declared else 0 : at] if given.skip_rows is None else []
     return TextLayout(
         delimiter=delimiter,
         cells=list(cells),
@@ -144,7 +144,7 @@ def layout_of(head: str, usual: str, given: GivenLayout, *, whole: bool, shown: 
         escape=_escapes(body, delimiter, whole, given),
         notes=(
             *_notes(passed, cells, body, whole, given),
-            *_narrower(usual, delimiter, body, whole, is_said=(given.delimiter or said) is not None),
+            *_narrower(usual, delimiter, body, whole, is_said=(given.delimiter or declared) is not None),
         ),
     )
 

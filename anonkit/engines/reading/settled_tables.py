@@ -64,8 +64,8 @@ def declared_table(
     counted = _counted(source, policy, engine, taken, in_texts=grouped is not None)
     _refuse_unread(policy, counted)
     both = sorted({*(grouped or ()), *counted.grouped})
-    said = {"points_between_figures": both} if both else {}
-    return settled(source, policy, engine), {**counted.unusable, **said}
+    noted = {"points_between_figures": both} if both else {}
+    return settled(source, policy, engine), {**counted.unusable, **noted}
 
 
 def _refuse_unread(policy: Policy, counted: _Counted) -> None:

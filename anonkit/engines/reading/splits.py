@@ -66,15 +66,15 @@ class ParquetSplits:
     def of(cls, files: ParquetRows, schema: pa.Schema, rows: int) -> ParquetSplits:
         """Divide files into pieces of about so many rows: parts of large ones, several small ones together."""
         splits: list[list[Range]] = []
-        room = 0
+        left = 0
         for number, part in enumerate(files.parts):
             for start in range(0, part.n_rows, rows):
                 stop = min(start + rows, part.n_rows)
-                if stop - start > room:
+                if stop - start > left:
                     splits.append([])
-                    room = rows
+                    left = rows
                 splits[-1].append(Range(part=number, start=start, stop=stop))
-                room -= stop - start
+                left -= stop - start
         first_rows = [0, *accumulate(part.n_rows for part in files.parts)][:-1]
         return cls(files=files, schema=schema, first_rows=first_rows, splits=splits)
 

@@ -65,8 +65,8 @@ class DeltaFolder:
         return written_copy(batches(), reader.schema, folder, self.named)
 
     def _refuse_unknown(self, protocol: Any) -> None:
-        asked = set(protocol.reader_features or ())
-        unknown = sorted(asked - _FEATURES) if protocol.min_reader_version >= _LISTED_SINCE else []
+        needed = set(protocol.reader_features or ())
+        unknown = sorted(needed - _FEATURES) if protocol.min_reader_version >= _LISTED_SINCE else []
         if unknown or protocol.min_reader_version > _LISTED_SINCE:
             features = ", ".join(unknown) or f"version {protocol.min_reader_version} of the reader protocol"
             raise SourceError(

@@ -178,7 +178,7 @@ class Snapshot:
         self.grouped = lines.grouped
 
     def _readable(self, policy: Policy, *, of_spark: bool) -> object:
-        """Return what an engine reads: the copy, or the source itself where nothing was copied."""
+        """Return the input of an engine: the copy, or the source itself where nothing was copied."""
         if self._copy is not None or not isinstance(self.source, str | os.PathLike):
             return self._copy or self.source
         address = address_of(self.source)
@@ -227,7 +227,7 @@ def _module(name: str, address: SourceAddress, policy: Policy) -> LiveTable | Fi
 
 
 def _in_place(address: SourceAddress) -> str | FileTable:
-    """Return what the engine opens in place."""
+    """Return the path or the files that the engine opens in place."""
     address.refuse("query", "sheet", "header_row", of="a file of text or Parquet")
     path = Path(address.place)
     if address.named_format not in DELIMITERS:

@@ -65,8 +65,8 @@ class IcebergFolder:
         tasks = shielded(lambda: list(scan.plan_files()), self._broken, foreign)
         deletes = shielded(lambda: reading._read_all_delete_files(table.io, tasks), self._broken, foreign)
         self._refuse_unmatched([task.file.file_path for task in tasks], deletes)
-        asked = scan.projection()
-        rows = reading.ArrowScan(scan.table_metadata, table.io, asked, scan.row_filter)
+        projected = scan.projection()
+        rows = reading.ArrowScan(scan.table_metadata, table.io, projected, scan.row_filter)
 
         def batches() -> Iterator[pa.RecordBatch]:
             # the public way holds all batches of several files at once
@@ -74,7 +74,7 @@ class IcebergFolder:
             while (batch := shielded(lambda: next(stream, None), self._broken, foreign)) is not None:
                 yield batch
 
-        schema = shielded(lambda: reading.schema_to_pyarrow(asked, include_field_ids=False), self._broken, foreign)
+        schema = shielded(lambda: reading.schema_to_pyarrow(projected, include_field_ids=False), self._broken, foreign)
         return written_copy(batches(), schema, folder, self.named)
 
     def _newest_metadata(self) -> Path:

@@ -42,10 +42,12 @@ def live_table(address: SourceAddress, policy: Policy) -> LiveTable:
     if not shielded(folder.is_dir, lambda _: SourceError(f"{str(folder)!r} cannot be examined")):
         raise SourceError(f"{str(folder)!r} does not exist", "delta:///people is a folder in this one")
     kind = kind_of_folder(folder.resolve())
-    asked = address.scheme or address.format
+    named_kind = address.scheme or address.format
     known = _STATES.get(kind or "")
-    if kind is None or (asked is not None and known is not None and asked != known[1]):
-        raise SourceError(f"{str(folder)!r} is no table of {asked or 'a lake'}", "name the folder that has its log")
+    if kind is None or (named_kind is not None and known is not None and named_kind != known[1]):
+        raise SourceError(
+            f"{str(folder)!r} is no table of {named_kind or 'a lake'}", "name the folder that has its log"
+        )
     if known is None:
         raise lake_table(str(folder), kind, "is")
     module, _, parameter = known

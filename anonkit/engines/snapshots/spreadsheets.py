@@ -129,13 +129,13 @@ class Workbook:
 
     def _sheet(self, reader: ExcelReader) -> str:
         """Return the name of the sheet of the option, or of the only one."""
-        sheets, asked = reader.sheet_names, self.address.sheet
+        sheets, named = reader.sheet_names, self.address.sheet
         listed = ", ".join(map(repr, sheets))
-        if asked is not None:
-            if asked not in sheets:
-                hint = did_you_mean(asked, sheets) or f"its sheets: {listed}"
-                raise SourceError(f"{self.address.shown} has no sheet {asked!r}", hint)
-            return asked
+        if named is not None:
+            if named not in sheets:
+                hint = did_you_mean(named, sheets) or f"its sheets: {listed}"
+                raise SourceError(f"{self.address.shown} has no sheet {named!r}", hint)
+            return named
         if len(sheets) != 1:
             raise SourceError(
                 f"{self.address.shown} has {len(sheets)} sheets: {listed}",

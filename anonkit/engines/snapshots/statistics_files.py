@@ -189,7 +189,7 @@ _NUMBERS = (ColumnType.INTEGER, ColumnType.NUMBER)
 
 
 def _time_of(given: str, kind: str | None) -> str | None:
-    """Return what a format of a column says of time: a date, a moment, a time of day, or nothing."""
+    """Return the kind of time in a column's format: a date, a moment, a time of day, or nothing."""
     if kind in ("sav", "por"):
         forms = {"date": _SPSS_DATES, "moment": _SPSS_MOMENTS, "time": _SPSS_TIMES}
     elif kind == "dta":

@@ -84,14 +84,19 @@ class WebFile:
         response: HTTPResponse = self._shielded(self._asked)
         with response:
             self._refuse_recoded(response, compression)
-            told = response.length
-            if told is None and not getattr(response, "chunked", False) and kind in TEXT_FORMATS and not compression:
+            declared = response.length
+            if (
+                declared is None
+                and not getattr(response, "chunked", False)
+                and kind in TEXT_FORMATS
+                and not compression
+            ):
                 raise SourceError(
                     f"the server of {self.address.shown} does not tell how long the file is",
                     "a part of it could pass for the whole: copy it here first",
                 )
             n_bytes = self._shielded(lambda: _copied(response, place))
-        if told is not None and n_bytes != told:
+        if declared is not None and n_bytes != declared:
             raise SourceError(f"{self.address.shown} ended before its last byte", _TRUNCATED)
         return of_fetched(self.address, place, self.policy)
 
@@ -152,7 +157,7 @@ def _copied(response: Any, place: Path) -> int:
 
 
 def _credentials(parts: SplitResult) -> str | None:
-    """Return what is sent to the host for a user and a password, of the address or of ~/.netrc."""
+    """Return the header for a user and a password, of the address or of ~/.netrc."""
     user, at, _ = parts.netloc.rpartition("@")
     if at:
         name, _, password = user.partition(":")

@@ -163,18 +163,18 @@ class SparkSource:
         return replace(self, steps=(*self.steps, step))
 
     def rows(self, columns: Sequence[str] | None = None) -> MappedRows:
-        """Return what a task does to have its rows, in some columns at least."""
+        """Return the steps by which a task gets its rows, in some columns at least."""
         return MappedRows(splits=self.splits, steps=self.steps, columns=columns)
 
     def tasks(self, work: Work, out: pa.Schema, at_most: int | None = None) -> DataFrame:
-        """Return what a function of the numbers of pieces makes of them, one task a piece, or at most so many tasks."""
+        """Return the results of a function of piece numbers, one task a piece, or at most so many tasks."""
         n = self.splits.n_splits
         numbers = self.session.range(0, n, 1, max(min(n, at_most or n), 1))
         kinds = spark_schema(out.names, out.types)
         return during("planning a job", lambda: numbers.mapInArrow(work, kinds))
 
     def finished(self, finish: Finish, out: pa.Schema, columns: Sequence[str] | None = None) -> DataFrame:
-        """Return what the functions, and then `finish`, make of the rows; it looks at these columns alone."""
+        """Return the results of the functions, and then of `finish`, on the rows, in these columns alone."""
         return self.tasks(RowMap(rows=self.rows(columns), finish=finish, out=out), out)
 
     def counted(self, function: BatchCount, columns: Sequence[str], size: int) -> DataFrame:

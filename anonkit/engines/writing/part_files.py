@@ -340,10 +340,10 @@ def _parted(pieces: Iterable[pa.Table], rows_each: int) -> Iterator[Iterator[pa.
 
     def part() -> Iterator[pa.Table]:
         nonlocal left
-        room = rows_each
-        while left is not None and room > 0:
-            now = left.slice(0, room)
-            room -= now.num_rows
+        free = rows_each
+        while left is not None and free > 0:
+            now = left.slice(0, free)
+            free -= now.num_rows
             left = left.slice(now.num_rows) if now.num_rows < left.num_rows else next(rest, None)
             yield now
 

@@ -86,7 +86,7 @@ class Finish(Protocol):
     """A last step on mapped rows; all arrays have the same length."""
 
     def __call__(self, batch: pa.RecordBatch, rows: Rows) -> Sequence[pa.Array]:
-        """Return what goes out of some rows and their numbers."""
+        """Return the output of some rows and their numbers."""
         ...
 
 
@@ -263,7 +263,7 @@ def out_schema(schema: pa.Schema, *more: tuple[str, pa.DataType]) -> pa.Schema:
 
 
 def in_our_words(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield what a task makes.
+    """Yield the output of a task.
 
     Raises
     ------
@@ -353,13 +353,13 @@ class GroupTask:
 
     def _worked(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
         messages = (pair for batch in batches for pair in zip(*batch.columns, strict=True))
-        for group, said in groupby(messages, lambda pair: pair[0].as_py()):
-            yield from self.step(group, [message.as_py() for _, message in said])
+        for group, messages_of in groupby(messages, lambda pair: pair[0].as_py()):
+            yield from self.step(group, [message.as_py() for _, message in messages_of])
 
 
 def _said(messages: Iterable[Message]) -> Iterator[pa.RecordBatch]:
-    for group, said in messages:
-        yield pa.RecordBatch.from_arrays([pa.array([group], pa.int64()), pa.array([said], pa.binary())], schema=SAID)
+    for group, message in messages:
+        yield pa.RecordBatch.from_arrays([pa.array([group], pa.int64()), pa.array([message], pa.binary())], schema=SAID)
 
 
 def _seen(items: Sequence[Any], batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Any]]:

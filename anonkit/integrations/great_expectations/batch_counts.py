@@ -202,13 +202,13 @@ class SensitivePairs(_NamedColumns):
         ).select_from(table)
         ranked = _ranked(cells.cte("cells"), list(names))
         last = [row[0] for row in last]
-        told = {}
+        numbers = {}
         if are_told(last):
             listed = sa.select(ranked.c.v, sa.func.min(ranked.c.s)).where(ranked.c.v.is_not(None)).group_by(ranked.c.v)
-            told = dict(_fetched(execution_engine, listed))
-        counted = _counted_as(ranked, numbers_that_count(told, reading, sensitive))
+            numbers = dict(_fetched(execution_engine, listed))
+        counted = _counted_as(ranked, numbers_that_count(numbers, reading, sensitive))
         rows = _counts(counted, unit is not None, metric_value_kwargs["missing_is_value"])
-        found = ValueCounts.of_engine(_fetched(execution_engine, rows), last, told)
+        found = ValueCounts.of_engine(_fetched(execution_engine, rows), last, numbers)
         return found.diversity(metric_value_kwargs["missing_is_value"], reading, sensitive)
 
     @metric_value(engine=SparkDFExecutionEngine)
@@ -245,16 +245,18 @@ class SensitivePairs(_NamedColumns):
             "CASE WHEN s IS NOT NULL THEN dense_rank() OVER (ORDER BY s) END AS v, s, u, n FROM counted)"
         )
         last = [row[0] for row in last]
-        told = {}
+        numbers = {}
         if are_told(last):
-            told = dict(_collected(frame, f"{numbered} SELECT v, min(s) FROM numbered WHERE v IS NOT NULL GROUP BY v"))
+            numbers = dict(
+                _collected(frame, f"{numbered} SELECT v, min(s) FROM numbered WHERE v IS NOT NULL GROUP BY v")
+            )
         others = "".join(
             f" WHEN {number} THEN {'NULL' if other is None else other}"
-            for number, other in numbers_that_count(told, reading, sensitive).items()
+            for number, other in numbers_that_count(numbers, reading, sensitive).items()
         )
         counts_as = f"CASE v{others} ELSE v END" if others else "v"
         ranked = f"{numbered}, ranked AS (SELECT c, {counts_as} AS v, u, n FROM numbered)"
-        found = ValueCounts.of_engine(_collected(frame, f"{ranked} {rows}"), last, told)
+        found = ValueCounts.of_engine(_collected(frame, f"{ranked} {rows}"), last, numbers)
         return found.diversity(metric_value_kwargs["missing_is_value"], reading, sensitive)
 
 

@@ -363,7 +363,7 @@ def suite_from(
 
 
 def require_all(result: Any, declared: int) -> list[Check]:
-    """Return what a run of a checkpoint or of a validation definition found, if all of it was checked and holds.
+    """Return the checks of a checkpoint's or validation definition's run, if all were made and passed.
 
     Parameters
     ----------

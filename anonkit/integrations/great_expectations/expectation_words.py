@@ -62,7 +62,7 @@ def promise_words(kwargs: Mapping[str, Any]) -> Words:
 
 
 def figure(value: object) -> str:
-    """Return what a k, l or t says: a figure, or the name of the parameter that brings it."""
+    """Return the words of a k, l or t: a figure, or the name of the parameter that brings it."""
     if isinstance(value, Mapping):
         return f"the run's parameter {value.get('$PARAMETER', '')!r}"
     return f"{value:,g}" if isinstance(value, int | float) else str(value)
@@ -85,7 +85,7 @@ def found_words(kind: str, kwargs: Mapping[str, Any], result: Mapping[str, Any] 
 
 
 def shortfall_words(kind: str, kwargs: Mapping[str, Any], result: Mapping[str, Any] | None) -> str | None:
-    """Return what is wrong with a table that fails; None where nothing more is known than that it does."""
+    """Return the shortfall of a table that fails; None where nothing more is known than that it does."""
     details = (result or {}).get("details", {})
     if "missing_columns" in details:
         return "Nothing was counted: a named column is not in the table."

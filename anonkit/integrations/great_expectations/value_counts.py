@@ -161,7 +161,7 @@ class ValueCounts:
         return worst_told(worst)
 
     def _counted_as(self, present: Counts, rows: NDArray[Any], reading: ReadValues, column: str) -> CountedAs:
-        """Return which values are one; `present` are those that occur, a missing one last, by `rows` each."""
+        """Return the values that count as one; `present` are those that occur, a missing one last, by `rows` each."""
         if not self.numbers:
             return CountedAs()
         looked = LookedAt(numbers=np.array([self.numbers.get(int(value), np.nan) for value in present]), caps=None)

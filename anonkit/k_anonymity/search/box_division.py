@@ -81,7 +81,7 @@ def divide(
 
 
 def _told(of_box: IntArray, size: FloatArray, floor: FloatArray) -> BoolArray:
-    """Return which nodes are distinguished, shape (n_pieces,)."""
+    """Return a mask of the distinguished nodes, shape (n_pieces,)."""
     heavy = size >= floor[of_box]
     left = np.bincount(of_box[~heavy], size[~heavy], minlength=floor.size)
     short = (left > 0) & (left < floor)

@@ -348,7 +348,7 @@ class BoxGrowth:
             self.splits.list_codes(np.full(codes.size, self.splits.parent[child[part]]), codes)
 
     def _allowed(self, here: IntArray, part: IntArray, first: IntArray) -> BoolArray:
-        """Return which boxes may be cut into the given parts (-1: not cut), shape (m,).
+        """Return a mask of the boxes that may be cut into the given parts (-1: not cut), shape (m,).
 
         `first` is the number of the first part of each box.
         """

@@ -83,7 +83,7 @@ def with_a_cut_of(splits: BoxNodes, kept: BoolArray, number: int) -> BoolArray:
 
 
 def telling_cuts(splits: BoxNodes, node: IntArray, rows: FloatArray, told: Predicted) -> BoolArray:
-    """Return which cuts of a division stay.
+    """Return a mask of the cuts of a division that stay.
 
     Parameters
     ----------
@@ -141,10 +141,10 @@ class _Forests:
         n_guides = told.truth.shape[1]
         right, square = np.zeros(n_guides), np.zeros(n_guides)
         for fold in np.unique(told.fold).tolist():
-            said, true = (values[told.fold == fold] / GRID for values in (told.told, told.truth))
-            said = said - said.mean(axis=0)
-            right += (said * true).sum(axis=0)
-            square += (said**2).sum(axis=0)
+            predicted, true = (values[told.fold == fold] / GRID for values in (told.told, told.truth))
+            predicted = predicted - predicted.mean(axis=0)
+            right += (predicted * true).sum(axis=0)
+            square += (predicted**2).sum(axis=0)
         along = float(((told.truth / GRID).var(axis=0) * square).sum() / max(float(square.sum()), 1e-300))
         # of several classes a row has one: what is true of one guide goes against the others
         return cls(
@@ -169,23 +169,25 @@ def _generations(splits: BoxNodes) -> list[IntArray]:
     return generations
 
 
-def _judged(splits: BoxNodes, generations: list[IntArray], node: IntArray, rows: FloatArray, told: Predicted) -> _Cuts:
+def _judged(
+    splits: BoxNodes, generations: list[IntArray], node: IntArray, rows: FloatArray, predicted: Predicted
+) -> _Cuts:
     """Sum up what each cut does, guide by guide."""
     n_nodes = splits.column.size
-    key = node[told.entry] * FOLDS + told.fold
+    key = node[predicted.entry] * FOLDS + predicted.fold
     seen = _upwards(splits, generations, np.bincount(key, minlength=n_nodes * FOLDS).reshape(-1, FOLDS))
     held = _upwards(splits, generations, np.bincount(node, rows, minlength=n_nodes))
     kept, right, square = np.zeros(n_nodes), np.zeros(n_nodes), np.zeros(n_nodes)
-    for at in range(told.truth.shape[1]):
-        guide = _upwards(splits, generations, np.bincount(node, told.sums[:, at], minlength=n_nodes)) / GRID
-        said, true = (
+    for at in range(predicted.truth.shape[1]):
+        guide = _upwards(splits, generations, np.bincount(node, predicted.sums[:, at], minlength=n_nodes)) / GRID
+        expected, true = (
             _upwards(splits, generations, np.bincount(key, values[:, at], minlength=n_nodes * FOLDS).reshape(-1, FOLDS))
             / GRID
-            for values in (told.told, told.truth)
+            for values in (predicted.told, predicted.truth)
         )
         kept += guide**2 / np.maximum(held, 1.0)
-        right += (said * true / np.maximum(seen, 1.0)).sum(axis=1)
-        square += (said**2 / np.maximum(seen, 1.0)).sum(axis=1)
+        right += (expected * true / np.maximum(seen, 1.0)).sum(axis=1)
+        square += (expected**2 / np.maximum(seen, 1.0)).sum(axis=1)
     return _Cuts(kept=_between(splits, kept), right=_between(splits, right), told=_between(splits, square))
 
 

@@ -38,7 +38,7 @@ _STEPS = 2.0**20  # the guide is rounded to parts of the spread of a column, so 
 
 
 def joint_guide(columns: Sequence[CodedColumn], rows: FloatArray) -> FloatArray:
-    """Return what guides in place of a target, for each entry.
+    """Return the guide in place of a target, for each entry.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def _by_frequency(codes: IntArray, rows: FloatArray, size: int) -> IntArray:
 
 
 def relatedness(columns: Sequence[CodedColumn]) -> dict[str, float]:
-    """Return how much of the other columns each one explains: mean R² over their outputs, in [0, 1].
+    """Return the share of the other columns that each one explains: mean R² over their outputs, in [0, 1].
 
     Parameters
     ----------
@@ -95,13 +95,13 @@ def relatedness(columns: Sequence[CodedColumn]) -> dict[str, float]:
     columns = sorted(columns, key=lambda column: column.name)
     rows = np.ones(columns[0].codes.size)
     outputs = [_outputs(column, rows, _VALUES) for column in columns]
-    told = {}
+    explained = {}
     for at, column in enumerate(columns):
         codes = column.codes.astype(np.int64)
         held = np.maximum(np.bincount(codes, minlength=column.size), 1)
         shares = [_explained(codes, held, other) for to, other in enumerate(outputs) if to != at and other.shape[1]]
-        told[column.name] = float(np.mean(shares)) if shares else 0.0
-    return told
+        explained[column.name] = float(np.mean(shares)) if shares else 0.0
+    return explained
 
 
 def _explained(codes: IntArray, held: IntArray, output: FloatArray) -> float:
@@ -355,13 +355,13 @@ def guided_boxes(
     brief: bool = False,
     seed: int = 0,
 ) -> tuple[BoxTree, Partition, FloatArray]:
-    """Return what `grow_boxes` does, and what a forest predicts for each row.
+    """Return the boxes of `grow_boxes`, and the prediction of a forest for each row.
 
     Returns
     -------
     tree, partition
         As `grow_boxes` returns them.
-    told : FloatArray
+    predicted : FloatArray
         Shares of the classes, or of a number how far it is from the smallest and from the largest, by forests that have
         not learned from the row; shape (n_rows, n_guides), NaN for hidden rows. Nothing, (n_rows, 0), without a target
         that can be predicted.
@@ -377,18 +377,18 @@ def guided_boxes(
                 f"the table as one class ({n_rows} rows) does not meet {requirement.name}",
                 "no recoding can meet it: ask for less, or add rows",
             )
-    told, guiding = None, rows.weights
+    predicted, guiding = None, rows.weights
     if jointly:
         guide = _of_all_columns(rows)
     else:
         shown = np.ones(n_rows, dtype=bool) if hidden is None else ~hidden
         guiding = np.bincount(rows.entry[shown], minlength=guiding.size).astype(np.float64)
-        told = (
+        predicted = (
             soft_labels(rows.columns, rows.entry[shown], labels[shown], seed, brief=brief)
             if numbers is None
             else soft_numbers(rows.columns, rows.entry[shown], numbers[shown], seed, brief=brief)
         )
-        guide = told.sums
+        guide = predicted.sums
     begun = partial(
         BoxGrowth,
         rows.columns,
@@ -410,21 +410,23 @@ def guided_boxes(
         growth.grow()
     tree = _tree(columns, rows.columns, growth.splits)
     node = growth.node
-    if told is not None:
-        stays = telling_cuts(growth.splits, node, guiding, told)
+    if predicted is not None:
+        stays = telling_cuts(growth.splits, node, guiding, predicted)
         for number in numbers_kept:
             stays = with_a_cut_of(growth.splits, stays, number)
         tree, of_node = tree.with_cuts(stays)
         node = of_node[node]
     boxes, n_boxes = densify(tree.leaf[node][rows.entry])
-    return tree, Partition(boxes, n_boxes), _by_row(told, rows, guiding, hidden)
+    return tree, Partition(boxes, n_boxes), _by_row(predicted, rows, guiding, hidden)
 
 
-def _by_row(told: Predicted | None, rows: NumberedRows, guiding: FloatArray, hidden: BoolArray | None) -> FloatArray:
+def _by_row(
+    predicted: Predicted | None, rows: NumberedRows, guiding: FloatArray, hidden: BoolArray | None
+) -> FloatArray:
     """Return the mean prediction of the entry of each row, all shares of one among them; NaN for hidden rows."""
-    if told is None or not told.sums.shape[1]:
+    if predicted is None or not predicted.sums.shape[1]:
         return np.empty((rows.entry.size, 0))
-    mean = told.sums / (GRID * np.maximum(guiding, 1.0)[:, None])
+    mean = predicted.sums / (GRID * np.maximum(guiding, 1.0)[:, None])
     mean = np.column_stack([1.0 - mean, mean]) if mean.shape[1] == 1 else mean
     out = mean[rows.entry]
     if hidden is not None:

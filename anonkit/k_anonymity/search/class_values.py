@@ -99,7 +99,7 @@ class Held:
         return np.asarray(found.reshape(*self.counts.shape[:-1], found.shape[-1]))
 
     def apart(self, ends: IntArray) -> FloatArray:
-        """Return how many values further apart than their ends the least diverse division leaves, shape (...).
+        """Return the number of values further apart than their ends in the least diverse division, shape (...).
 
         From the least value on each is counted that lies behind the end of the last one counted: no more values are so
         far apart. Where people hold several values, so many of the rarest counted ones may have no holder of their own
@@ -123,14 +123,14 @@ class Held:
 
 
 def held_by_rows(rows: FloatArray, members: FloatArray | None = None) -> Held:
-    """Return how rows hold values, from histograms of shape (..., n_values), and all rows of each class."""
+    """Return the holders of values as rows, from histograms of shape (..., n_values), and all rows of each class."""
     return Held(rows, rows.sum(axis=-1), members)
 
 
 def held_by_people(
     rows: FloatArray, people: FloatArray, with_value: FloatArray, everybody: FloatArray, blank: FloatArray
 ) -> Held:
-    """Return how people hold values.
+    """Return the holders of values as people.
 
     Parameters
     ----------

@@ -104,7 +104,7 @@ class Requirement(Protocol):
         ...
 
     def violated(self, partition: Partition, kept: BoolArray) -> BoolArray:
-        """Return which classes break it, shape (n_classes,); `kept` marks the entries still in the release."""
+        """Return a mask of the classes that break it, shape (n_classes,); `kept` marks the released entries."""
         ...
 
 
@@ -196,11 +196,11 @@ class HistogramRequirement(ABC):
 
     @abstractmethod
     def measure(self, held: Held, overall: Held) -> FloatArray:
-        """Return what is bounded, from how classes hold values, and how the whole release holds them."""
+        """Return the bounded measure, from the values of classes and those of the whole release."""
 
     @abstractmethod
     def breaks(self, held: Held, overall: Held) -> BoolArray:
-        """Return which classes break the requirement, shape (...)."""
+        """Return a mask of the classes that break the requirement, shape (...)."""
 
     def overall(self, partition: Partition, kept: BoolArray) -> Held:
         """Return the holders of each value among the released entries, as one class: the reference of t-closeness."""
@@ -235,7 +235,7 @@ class HistogramRequirement(ABC):
         return out
 
     def achieved(self, partition: Partition, kept: BoolArray) -> FloatArray:
-        """Return what is bounded for every class, shape (n_classes,)."""
+        """Return the bounded measure of every class, shape (n_classes,)."""
         out = np.empty(partition.n_classes)
         overall = self.overall(partition, kept)
         for block, held in self._blocks(partition):
@@ -257,7 +257,7 @@ class HistogramRequirement(ABC):
                 yield block, self._held_by_people(block, rows, triples)
 
     def held_by_rows(self, rows: FloatArray) -> Held:
-        """Return how rows hold values in classes, from counts by class and value, missing among them."""
+        """Return the holders of values in classes as rows, from counts by class and value, missing among them."""
         return held_by_rows(self._valued(rows), rows.sum(axis=-1))
 
     def _held_by_people(self, block: slice, rows: FloatArray, triples: Triples) -> Held:
@@ -286,7 +286,7 @@ class HistogramRequirement(ABC):
         return self.held(rows, people, with_value, everybody)
 
     def held(self, rows: FloatArray, people: FloatArray, with_value: NDArray[Any], everybody: NDArray[Any]) -> Held:
-        """Return how people hold values in classes, from counts by class and value, missing among them."""
+        """Return the holders of values in classes as people, from counts by class and value, missing among them."""
         blank = np.zeros(with_value.shape)
         if self.missing is not None and self.missing < rows.shape[-1]:
             blank = rows[..., self.missing]

@@ -230,7 +230,7 @@ def _decide(
 
 
 def _groups(column: CodedColumn, ladders: Mapping[str, Ladder], decisions: Sequence[Decision]) -> Groups | None:
-    """Return how a column is released, given what was decided on its features."""
+    """Return the released groups of a column, given the decisions on its features."""
     kept = [decision for decision in decisions if decision.kept and decision.feature.column == column.name]
     if not kept:
         return None

@@ -72,8 +72,8 @@ class RegressionForest(OutOfBagForest):
     @classmethod
     def grow(cls, rows: Matrix, numbers: FloatArray, size: ForestSize, seed: int) -> RegressionForest:
         """Grow the forest; the same rows in the same order give the same one, whatever the number of cores."""
-        model, told = grown(_Numbers(truth=numbers), rows, size, seed)
-        return cls(model=model, told=told, rows=rows, numbers=numbers, size=size, seed=seed)
+        model, votes = grown(_Numbers(truth=numbers), rows, size, seed)
+        return cls(model=model, told=votes, rows=rows, numbers=numbers, size=size, seed=seed)
 
     def means(self) -> FloatArray:
         """Return the mean prediction of the trees for which each row is out of bag, shape (n_rows,).
@@ -127,8 +127,8 @@ class ClassifyingForest(OutOfBagForest):
 
         The same rows in the same order give the same forest, whatever the number of cores.
         """
-        model, told = grown(_Classes(truth=labels), rows, size, seed)
-        return cls(model=model, told=told, rows=rows, labels=labels, size=size, seed=seed)
+        model, votes = grown(_Classes(truth=labels), rows, size, seed)
+        return cls(model=model, told=votes, rows=rows, labels=labels, size=size, seed=seed)
 
     def class_probabilities(self) -> FloatArray:
         """Return the mean vote of the trees for which each row is out of bag, shape (n_rows, n_classes).
@@ -248,10 +248,10 @@ class LabelledRows:
     def _canonical_rows(self, labels: IntArray, numbers: FloatArray | None) -> IntArray:
         """Return labelled rows sorted by all their codes; evenly spread ones when there are too many."""
         labelled = np.flatnonzero(labels != UNLABELLED)
-        told = [labels[labelled]]
+        parts = [labels[labelled]]
         if numbers is not None:
-            told.append(np.unique(numbers[labelled], return_inverse=True)[1])
-        keys, _ = combine([*(column.codes[labelled] for column in self.columns), *told], labelled.size)
+            parts.append(np.unique(numbers[labelled], return_inverse=True)[1])
+        keys, _ = combine([*(column.codes[labelled] for column in self.columns), *parts], labelled.size)
         order, _ = ranked(keys)
         if self.size.rows is not None:
             most = min(self.size.rows, _CELLS // max(len(self.features), 1))
@@ -309,7 +309,7 @@ class LabelledRows:
         return out
 
     def contingency(self, feature: int) -> FloatArray:
-        """Return how many rows of each class have each value of a feature, shape (n_classes, n_values)."""
+        """Return the contingency table of class by value of a feature, shape (n_classes, n_values)."""
         codes = self.codes(feature)
         width = int(codes.max(initial=0)) + 1
         counts = np.bincount(self.labels * width + codes, minlength=self.n_classes * width)

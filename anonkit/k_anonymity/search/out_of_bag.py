@@ -156,21 +156,21 @@ class TreeTarget(ABC):
 
     @abstractmethod
     def errors(self, tree: Any, leaves: IntArray, rows: IntArray) -> FloatArray:
-        """Return how wrong a tree is about rows that are in these leaves, shape (n_rows,)."""
+        """Return the error of a tree on rows that are in these leaves, shape (n_rows,)."""
 
 
 def grown(target: TreeTarget, rows: Matrix, size: ForestSize, seed: int) -> tuple[BaggedTrees, Told]:
     """Grow a forest, until it is settled where it may stop; the same whatever the number of cores."""
     step = min(_BATCH, size.trees) if size.until_settled else size.trees
     model = target.grow(rows, size, step, 0, seed)
-    told = _told_by(target, rows, size, model, 0, seed)
+    votes = _told_by(target, rows, size, model, 0, seed)
     while (n_trees := len(model.estimators_)) < size.trees:
         more = target.grow(rows, size, min(_BATCH, size.trees - n_trees), n_trees, seed)
-        before, told = told, told + _told_by(target, rows, size, more, n_trees, seed)
+        before, votes = votes, votes + _told_by(target, rows, size, more, n_trees, seed)
         model = model + more
-        if _is_settled(target, before, told):
+        if _is_settled(target, before, votes):
             break
-    return model, told
+    return model, votes
 
 
 def _is_settled(target: TreeTarget, before: Told, after: Told) -> bool:
@@ -207,7 +207,7 @@ def _told_by(target: TreeTarget, rows: Matrix, size: ForestSize, model: BaggedTr
 def _losses(
     target: TreeTarget, rows: Matrix, size: ForestSize, tree: Any, oob: IntArray, seed: tuple[int, int]
 ) -> FloatArray:
-    """Return how much more wrong one tree is with each feature permuted among its OOB rows, shape (n_features,).
+    """Return the increase in error of one tree with each feature permuted among its OOB rows, shape (n_features,).
 
     With `oob_rows` set, the rows are a random part of the OOB rows and the sum is scaled up to all of them, which
     leaves its expectation as it was. A row is sent down the tree again only where its value has changed and its route
@@ -224,10 +224,10 @@ def _losses(
     used, loss = np.unique(splits[splits >= 0]), np.zeros(n_features)
     if not used.size:
         return loss
-    leaves, asked = _routes(tree.tree_, mine)
+    leaves, tested = _routes(tree.tree_, mine)
     columns = np.ascontiguousarray(mine.T)[used]
     permuted = np.stack([column.take(draw.permutation(column.size)) for column in columns])
-    which, row = np.nonzero((permuted != columns) & asked[used])
+    which, row = np.nonzero((permuted != columns) & tested[used])
     feature_of, value = used[which], permuted[which, row]
     before = target.errors(tree, leaves, chosen)
     for block in np.array_split(np.arange(row.size), max(1, -(-row.size * n_features // _CELLS))):
@@ -241,14 +241,14 @@ def _losses(
 def _routes(tree: Any, rows: Matrix) -> tuple[IntArray, BoolArray]:
     """Return the leaf of each row, and which features decide on its way there, shape (n_features, n_rows)."""
     routes = tree.decision_path(rows)
-    asked = np.empty(rows.shape[::-1], dtype=bool)
-    for first in range(0, len(asked), _BITS):
+    tested = np.empty(rows.shape[::-1], dtype=bool)
+    for first in range(0, len(tested), _BITS):
         feature = tree.feature - first
         bits = np.where((feature >= 0) & (feature < _BITS), np.int64(1) << np.clip(feature, 0, _BITS - 1), 0)
         words = np.bitwise_or.reduceat(bits[routes.indices], routes.indptr[:-1])
-        part = asked[first : first + _BITS]
+        part = tested[first : first + _BITS]
         part[:] = words >> np.arange(len(part))[:, None] & 1
-    return routes.indices[routes.indptr[1:] - 1], asked
+    return routes.indices[routes.indptr[1:] - 1], tested
 
 
 def _missed_rows(model: BaggedTrees, tree: int, n_rows: int) -> IntArray:

@@ -100,7 +100,7 @@ class Compared:
 
 
 def compared(probabilities: FloatArray, first: IntArray, second: IntArray) -> Compared:
-    """Return what two recodings explain of a guide.
+    """Return the shares of a guide that two recodings explain.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ class Refinable:
         return float(classes.explained.sum() + self.pool.explained[0])
 
     def chance(self, total: float) -> float:
-        """Return what splitting a class in two explains by chance; `total` is the guide's whole sum of squares."""
+        """Return the chance gain of splitting a class in two; `total` is the guide's whole sum of squares."""
         classes = self.guide.over(self.partition.classes, self.partition.n_classes)
         freedom = self.guide.rows.sum() - (classes.rows > 0).sum()
         return max(total - self.explained, 0.0) / freedom if freedom > 0 else total

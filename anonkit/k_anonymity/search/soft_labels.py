@@ -120,10 +120,10 @@ def soft_labels(
     if n_classes < 2:
         return Predicted.nothing(columns[0].codes.size)
 
-    told = partial(_shares, n_classes=n_classes, seed=seed)
+    predict = partial(_shares, n_classes=n_classes, seed=seed)
     truth = np.eye(n_classes)[classes][:, 1 if n_classes == 2 else 0 :]
     many = labelled.size >= _MANY
-    return _out_of_fold(columns, entry, labelled, (classes, truth), told, seed, many=many, brief=brief)
+    return _out_of_fold(columns, entry, labelled, (classes, truth), predict, seed, many=many, brief=brief)
 
 
 def soft_numbers(
@@ -150,8 +150,8 @@ def soft_numbers(
         return Predicted.nothing(columns[0].codes.size)
 
     targets = (numbers[known] - low) / (high - low)
-    told = partial(_means, seed=seed)
-    return _out_of_fold(columns, entry, known, (targets, targets[:, None]), told, seed, brief=brief)
+    predict = partial(_means, seed=seed)
+    return _out_of_fold(columns, entry, known, (targets, targets[:, None]), predict, seed, brief=brief)
 
 
 def _out_of_fold(
@@ -204,13 +204,15 @@ def _out_of_fold(
     return Predicted(sums=np.rint(GRID * total), entry=where, fold=fold, told=out_of_fold, truth=truth)
 
 
-def _each_fold(told: _Told, features: FloatArray, folds: Sequence[_Fold], categorical: list[bool]) -> list[FloatArray]:
+def _each_fold(
+    predict: _Told, features: FloatArray, folds: Sequence[_Fold], categorical: list[bool]
+) -> list[FloatArray]:
     """Return predictions for the entries of each fold, folds in parallel."""
     if max(fold.learned.size for fold in folds) < _FEW:
         with warnings.catch_warnings():
-            return [told(features, fold, categorical) for fold in folds]
+            return [predict(features, fold, categorical) for fold in folds]
     with warnings.catch_warnings(), ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(lambda fold: told(features, fold, categorical), folds))
+        return list(pool.map(lambda fold: predict(features, fold, categorical), folds))
 
 
 def _feature(column: CodedColumn) -> FloatArray:

@@ -32,7 +32,7 @@ IsHeavy = Callable[[int, int], bool]
 
 
 def heavy_borders(roundness: IntArray, is_heavy: IsHeavy) -> list[int]:
-    """Return where values are cut, as the numbers of the values that begin a part, ascending.
+    """Return the cuts of values, as the numbers of the values that begin a part, ascending.
 
     Parameters
     ----------

@@ -309,8 +309,8 @@ class _Search:
         """Make the best first division of a column that suppresses no more rows than the limit; False without one."""
         offers = self.columns[name].offers(self.state, self.state.chance(self.total))
         prospects = offers.prospects
-        told = self.weights[name] * (prospects.gain - self.charge * prospects.violating) / (self.total or 1.0)
-        scores = told + _FIRST_DETAIL * prospects.separated / self.state.partition.n_rows()
+        worth = self.weights[name] * (prospects.gain - self.charge * prospects.violating) / (self.total or 1.0)
+        scores = worth + _FIRST_DETAIL * prospects.separated / self.state.partition.n_rows()
         possible = np.flatnonzero((prospects.violating <= limit) & (prospects.separated > 0))
         rows = prospects.violating if cheapest else np.zeros_like(prospects.violating)
         by_worth = possible[np.lexsort((-scores[possible], rows[possible]))]
@@ -427,7 +427,7 @@ class _Search:
 
 
 def _weights(importance: Sequence[float], exponent: float) -> list[float]:
-    """Return what gains are multiplied by, 1 for the most important column."""
+    """Return the weights of gains, 1 for the most important column."""
     top = max(importance)
     if top <= 0:
         return [1.0] * len(importance)

@@ -179,7 +179,7 @@ def ledger_item(report: Mapping[str, Any], requirement: str) -> Item:
 
 
 def clear_item(report: Mapping[str, Any], requirement: str) -> Item:
-    """Return what is learned of sensitive values, where classes are promised."""
+    """Return the inference about sensitive values, where classes are promised."""
     values = figure(report, "disclosure_risk", "by_value") or {}
     most = {name: max((one["highest_confidence"] for one in rows), default=0.0) for name, rows in values.items()}
     if is_differentially_private(report):

@@ -122,7 +122,7 @@ def gdpr_research(report: Mapping[str, Any], released: ReleasedColumns) -> Profi
 
 
 def ehds(report: Mapping[str, Any], released: ReleasedColumns) -> Profile:
-    """Return what an answer in anonymised form needs under the European Health Data Space."""
+    """Return the requirements on an answer in anonymised form under the European Health Data Space."""
     tables = report["method"]["name"] == "dp-tables"
     return Profile(
         name="ehds",
@@ -281,7 +281,7 @@ def _knowledge() -> Item:
 
 
 def expert_determination(report: Mapping[str, Any], released: ReleasedColumns) -> Profile:
-    """Return what an expert documents: methods, recipients, what is available to them, and the risk found."""
+    """Return the documentation of an expert: methods, recipients, the data available to them, and the risk found."""
     kind = report["guarantee"]["kind"]
     clear = figure(report, "disclosure_risk", "with_clear_columns", "columns")
     return Profile(
@@ -336,7 +336,7 @@ PROFILES: Mapping[str, Callable[[Mapping[str, Any], ReleasedColumns], Profile]] 
 
 
 def release_profile(release: str | Path | Release, name: str) -> Profile:
-    """Return what the files of a release show of each requirement of a rule or standard.
+    """Return the evidence of a release's files on each requirement of a rule or standard.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ _DAY = 86_400 * 10**9
 
 
 def parts_of(array: pa.Array, cuts: Sequence[Point]) -> NDArray[np.int64]:
-    """Return how many cuts are not above each cell, shape (len(array),); -1 where a cell is missing.
+    """Return the number of cuts that are not above each cell, shape (len(array),); -1 where a cell is missing.
 
     Parameters
     ----------

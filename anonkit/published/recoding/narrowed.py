@@ -105,7 +105,7 @@ class BoxRoutes:
         return at
 
     def held_parts(self, *, inner: bool = False) -> HeldParts:
-        """Return what the leaves hold, or all nodes (`inner`), where a row can be: no box without parts is among them.
+        """Return the parts of the leaves, or of all nodes (`inner`), where a row can be: no box is without parts.
 
         A node comes before its children, and what is right of a node before what is left of it.
         """
@@ -165,7 +165,7 @@ class NarrowedBoxes:
     """Of every leaf, in the order of their numbers, the index of its set of each axis."""
 
     def shown(self, found: HeldParts, leaves: Sequence[int]) -> HeldParts:
-        """Return what boxes show in place of what the tree leaves them, in the same order.
+        """Return the narrowed parts of boxes in place of those that the tree leaves them, in the same order.
 
         Parameters
         ----------
@@ -213,7 +213,7 @@ class NarrowedBoxes:
 
 
 def is_shown(found: HeldParts, sizes: Sequence[int], box: IntArray, codes: Sequence[NDArray[np.int64]]) -> BoolArray:
-    """Return which rows are in what their box shows, shape (n_rows,).
+    """Return a mask of the rows inside the parts that their box shows, shape (n_rows,).
 
     Parameters
     ----------

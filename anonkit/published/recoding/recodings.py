@@ -257,7 +257,7 @@ class LocalRecoding(
 
 
 def _by_node(found: HeldParts, named: Sequence[Sequence[_T]]) -> list[tuple[_T, ...]]:
-    """Return what every node holds of each axis, as it is named."""
+    """Return the named parts of each axis in every node."""
     if not named:
         return [()] * len(found.nodes)
     columns = ([of_axis[at] for at in found.held[:, axis].tolist()] for axis, of_axis in enumerate(named))

@@ -263,11 +263,11 @@ class Statement(ParamsPart):
         return {column.name: column.domain for column in self.columns}
 
     def cells_of(self, by: Sequence[str]) -> int:
-        """Return how many combinations of values some columns have."""
+        """Return the number of combinations of values of some columns."""
         return math.prod(self.domains[name].size for name in by)
 
     def numbers_of(self, draw: Draw) -> int:
-        """Return how many numbers a draw publishes: the cells of a table, or 1 for a choice."""
+        """Return the number of numbers that a draw publishes: the cells of a table, or 1 for a choice."""
         match draw.query:
             case Count(by=by) | Sum(by=by):
                 return self.cells_of(by)

@@ -136,7 +136,7 @@ class Width:
 
 
 def width_of(statement: Statement, draw: Draw) -> Width | None:
-    """Return how far the noise of a draw reaches; None for a choice, whose error depends on the rows."""
+    """Return the width of the noise of a draw; None for a choice, whose error depends on the rows."""
     match draw.query:
         case Count():
             unit = 1.0

@@ -62,11 +62,11 @@ class PromiseWords(Protocol):
         ...
 
     def questions(self, report: Json) -> Iterator[list[Phrase]]:
-        """Yield what no program can answer and the reviewer has to."""
+        """Yield the questions that no program can answer and the reviewer has to."""
         ...
 
     def uncounted_risk(self, promise: Json) -> str:
-        """Return what is known of re-identification where class sizes mean nothing."""
+        """Return the bound on re-identification where class sizes mean nothing."""
         ...
 
     def unchecked(self, promise: Json, names: set[str]) -> list[str]:
@@ -261,6 +261,6 @@ class ClassWords:
         needed += [
             f"{model}:{name}" for model in _MODELS if model in parameters for name in parameters.get("sensitive", ())
         ]
-        needed += [f"{model}:{name}" for name, asked in parameters.get("of_columns", {}).items() for model in asked]
+        needed += [f"{model}:{name}" for name, models in parameters.get("of_columns", {}).items() for model in models]
         needed += [f"confidence_cap:{name}" for name in parameters.get("confidence_cap", {}).get("columns", ())]
         return [name for name in needed if name not in names]

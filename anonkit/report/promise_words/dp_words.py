@@ -134,8 +134,8 @@ class ApproximateDPWords(LossWords):
 
     def questions(self, report: Json) -> Iterator[list[Phrase]]:
         """Ask about delta first: at one in the number of those protected the promise allows for showing one."""
-        if told := delta_words(report):
-            wrong, follows = told
+        if warning := delta_words(report):
+            wrong, follows = warning
             yield [Phrase(wrong, is_bad=True), Phrase(follows)]
         else:
             yield plain(most_words(report))
@@ -185,7 +185,7 @@ class LocalDPWords(LossWords):
             yield from super().questions(report)
 
     def uncounted_risk(self, promise: Json) -> str:
-        """Return what bounds re-identification, if anything."""
+        """Return the bound on re-identification, if there is one."""
         if _is_boundless(promise):
             return (
                 "no ε bounds what a whole row adds to an attacker's knowledge. Treat its risk as that of the source "

@@ -37,7 +37,7 @@ def test_other_texts_with_numbers_are_none(texts: list[str]) -> None:
     [("birthDate", ["birth", "date"]), ("PATIENT_ID", ["patient", "id"]), ("zip-code", ["zip", "code"])],
 )
 def test_a_header_is_read_word_by_word(name: str, words: list[str]) -> None:
-    """However they are joined."""
+    """In any spelling."""
     assert words_of(name) == words
 
 

@@ -12,7 +12,7 @@ from anonkit.k_anonymity.search.class_values import Held, held_by_rows
 
 
 def test_rows_are_divided_as_they_are() -> None:
-    """Where everybody has one row the division is the histogram, in descending order."""
+    """The division of people with one row each is the histogram, in descending order."""
     held = held_by_rows(np.array([[1.0, 5.0, 0.0], [2.0, 2.0, 2.0]]))
     assert held.division().tolist() == [[5.0, 1.0, 0.0], [2.0, 2.0, 2.0]]
     assert np.allclose(held.shares, [[1 / 6, 5 / 6, 0], [1 / 3] * 3])
@@ -27,7 +27,7 @@ def test_the_commonest_value_takes_as_many_people_as_hold_it() -> None:
 
 @given(st.lists(st.sets(st.integers(0, 2), min_size=1), min_size=1, max_size=5))
 def test_no_division_is_less_diverse(people: list[set[int]]) -> None:
-    """Whichever value each person counts with, the most common ones have no more people in all."""
+    """For any choice of one value a person the most common ones have no more people in all."""
     counts = np.array([sum(value in held for held in people) for value in range(3)], dtype=float)
     least = np.cumsum(Held(counts, np.array(float(len(people)))).division())
     for chosen in product(*people):

@@ -38,7 +38,7 @@ def test_the_factor_is_never_too_small(epsilon: float, factor: str) -> None:
 
 
 def test_a_delta_takes_the_place_of_the_factor() -> None:
-    """Which would not be a bound."""
+    """The factor would not be a bound."""
     figures = ApproximateDPWords().figures(report(1.0, 1e-6))
     assert [figure for figure, _ in figures][1].startswith("δ = ")
     assert not any(figure.startswith("×") for figure, _ in figures)
