@@ -191,7 +191,7 @@ class _Entry:
     default: Any
     """Value with which the key is left out; `MISSING`: none."""
     kept: Any
-    """Part that represents the value in the document; None: the value itself."""
+    """Part in place of the value in the document; None: the value itself."""
     spread: bool
 
 

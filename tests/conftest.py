@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 import pyarrow as pa
 import pytest
+from brief_guides import BriefGuides
 from compiled_ahead import compile_ahead
 from hypothesis import HealthCheck, settings
 from memory_folder import keep_files_in_memory
@@ -49,6 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
     compile_ahead(config, REPOSITORY / "tests", REPOSITORY / "anonkit")
     config.pluginmanager.register(QuickCases(), "quick-cases")
     remember_forests(config, REPOSITORY / "tests")
+    config.pluginmanager.register(BriefGuides(REPOSITORY / "tests"), "brief-guides")
     gc.set_threshold(20_000, 20, 20)
     config.addinivalue_line("markers", f"{MARK}: draws from the operating system, as a release does")
     if config.getoption("--hypothesis-profile", default=None) != "random":

@@ -62,10 +62,11 @@ class RememberedForests:
         self._learn: Callable[..., Any] = learning_process.learned
 
     def install(self) -> None:
-        """Replace the learning function: modules that learn are imported later."""
+        """Replace the learning function, in the modules that learn, too: some are imported when a folder is named."""
         learning_process.learned = self.learned
-        for module in _LEARNING:  # now: a module that a test without the memory imports first would never have it
-            importlib.import_module(f"anonkit.{module}")
+        for name in _LEARNING:
+            module: Any = importlib.import_module(f"anonkit.{name}")
+            module.learned = learning_process.learned
 
     def learned(self, work: Callable[..., Any], *args: Any, **named: Any) -> Any:
         """Return the result of work, from memory if the same work was done before."""

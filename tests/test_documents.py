@@ -251,7 +251,7 @@ def test_a_part_is_read_by_its_type_and_its_constructor() -> None:
 
 
 def test_a_part_without_a_type_is_known_by_its_first_key() -> None:
-    """A key need not name the kind; sets are written in order."""
+    """The keys of both differ, and no other key says which one it is; sets are written in order."""
     either = Either.from_params({"own": {"ends": [1, 2]}, "kinds": ["b", "a"]})
     assert either == Either(own=Free(low=1, high=2), kinds=frozenset("ab"))
     assert either.to_params()["kinds"] == ["a", "b"]

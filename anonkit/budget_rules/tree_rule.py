@@ -72,7 +72,7 @@ PAPER_TREES: Mapping[str, PaperTree] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedTree:
+class RequestedTrees:
     """The trees of one release: the choices of its method and of its parameters."""
 
     paper: PaperTree
@@ -97,7 +97,9 @@ class AskedTree:
     """True where a node with a small noisy count of rows is a leaf."""
 
 
-def asked_tree(paper: PaperTree, given: Mapping[str, str | int | float | bool | None], numbers: int) -> AskedTree:
+def requested_trees(
+    paper: PaperTree, given: Mapping[str, str | int | float | bool | None], numbers: int
+) -> RequestedTrees:
     """Return the trees of a method with some parameters.
 
     Parameters
@@ -117,7 +119,7 @@ def asked_tree(paper: PaperTree, given: Mapping[str, str | int | float | bool | 
         counted = [1 / weight for weight in weights]
     else:
         weights, counted = _allocation(paper, given)(levels) if levels else [], [paper.counted] * levels
-    return AskedTree(
+    return RequestedTrees(
         paper=paper,
         score=score,
         slack=2 if given.get("rate") == "published" and score != "information-gain" else 1,

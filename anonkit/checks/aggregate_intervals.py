@@ -21,6 +21,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.budget_rules.model_queries import TABLE, ModelQuery, PlaceHalves, PlaceSum
 from anonkit.checks.noise_laws import Noise, law_of_noise
 from anonkit.checks.number_cells import Multiples
 from anonkit.documents import ParamsPart
@@ -122,9 +123,11 @@ class NumberSteps(ParamsPart, keys=("mantissa", "exponent", "low=first", "high=l
         tens = len(str(times)) - 1
         return cls(step.numerator * (times // 10**tens), exponent + tens, low, high)
 
-    def most(self, kind: str) -> int:
-        """Return what one row can add to a measurement of this kind."""
-        return {"points": 1, "halves": self.last - self.first}.get(kind, max(abs(self.first), abs(self.last)))
+    def query(self, kind: str) -> ModelQuery:
+        """Return the query of a measurement of this kind."""
+        if kind == "points":
+            return TABLE
+        return (PlaceHalves if kind == "halves" else PlaceSum)(low=self.first, high=self.last)
 
     def number(self, steps: Fraction | float) -> float:
         """Return so many steps in the unit of the column."""

@@ -17,6 +17,7 @@ from typing import Any
 from anonkit.checks.account_lines import choice_rho_of, epsilon_of, finding_delta, finding_lines, rho_of
 from anonkit.checks.central_params import GAUSSIAN, THRESHOLDED, PublicFacts, integers
 from anonkit.checks.central_plans import ExpectedAccount, ExpectedLine
+from anonkit.checks.query_changes import change_of
 from anonkit.checks.sameness import same
 from anonkit.errors import ReleaseFormatError, refusing_damage
 from anonkit.promises.guarantee import Check
@@ -191,7 +192,7 @@ def _difference(stated: Mapping[str, Any], line: ExpectedLine, n_lines: int) -> 
         return "mechanism"
     if _is_in_rho(stated) != (line.in_rho or line.mechanism == GAUSSIAN):
         return "currency"
-    if line.sensitivity is not None and stated["sensitivity"] != line.sensitivity:
+    if line.query is not None and stated["sensitivity"] != change_of(line.query):
         return "sensitivity"
     if stated["times"] not in line.times:
         return "times"

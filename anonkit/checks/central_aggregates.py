@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from anonkit.budget_rules.model_queries import TABLE
 from anonkit.bundle.data_files import read_rows, read_schema
 from anonkit.checks.aggregate_intervals import Line, NumberSteps, StatedMeasurement, broken_lines
 from anonkit.checks.central_account import account_checks, claim_checks
@@ -267,11 +268,11 @@ def _account(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Check]:
         wrong += int([len(integers(row)) for row in own["values"]] != [parts] * cells)
         weights.append(heaviest.get(at, 1.0) * math.sqrt(cells))
         purpose = f"{_WORDS[kind]}{'' if of is None else f' of {of}'}{' by ' if by else ''}{' x '.join(by)}"
-        lines.append((purpose, 1 if steps is None else steps.most(kind)))
+        lines.append((purpose, TABLE if steps is None else steps.query(kind)))
     whole, all_weights = row_epsilon(facts), math.fsum(weights)
     expected = tuple(
-        ExpectedLine(purpose=purpose, mechanism=LAPLACE, sensitivity=sensitivity, cost=whole * weight / all_weights)
-        for (purpose, sensitivity), weight in zip(lines, weights, strict=True)
+        ExpectedLine(purpose=purpose, mechanism=LAPLACE, query=query, cost=whole * weight / all_weights)
+        for (purpose, query), weight in zip(lines, weights, strict=True)
     )
     yield from account_checks(params, facts, ExpectedAccount(lines=expected))
     stated = [(line["purpose"], line["rate"]) for line in params["accounting"]]

@@ -88,7 +88,7 @@ def _check_division(attribute: PublicColumn, tree: Sequence[Sequence[Any]] | Non
         raise _WrongTreeError("an attribute is divided by groups that are not published, or has groups without use")
     if tree is None:
         stacked, apart = facts.family.is_stacked, facts.parameters.get("branches") == "two"
-        cut = stacked or facts.asked.paper.cuts_numbers
+        cut = stacked or facts.trees.paper.cuts_numbers
         expected = CUT if values is None and cut else MULTIWAY
         expected = ONE_VS_REST if values is not None and (apart or stacked) else expected
         if attribute.split != expected:
@@ -219,7 +219,7 @@ def _thresholds(facts: PublicFacts, accounting: Sequence[Mapping[str, Any]]) -> 
     if facts.parameters.get("stop") != "noisy":
         return {}
     most = max((attribute.domain.size for attribute in facts.attributes), default=1)
-    widest = 1 if facts.asked.paper.compares_one else most * facts.n_classes
+    widest = 1 if facts.trees.paper.compares_one else most * facts.n_classes
     return {
         line["level"]: math.sqrt(2) * widest / (line["rate"] / 2**52) * (1 - 1e-9)
         for line in accounting

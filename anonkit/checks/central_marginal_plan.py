@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The draws of dp-marginals: its public rule followed with the noisy readings of a release.
 
-The sensitivity of each query is worked out here. What is drawn follows from the noisy number of rows and from what was
-read of the target and of the pairs, in this order; a reading that the rule does not ask for is as wrong as one that
-lacks.
+What is drawn follows from the noisy number of rows and from what was read of the target and of the pairs, in this
+order; a reading that the rule does not ask for is as wrong as one that lacks.
 
 The rule by which a column of drawn rows may show missing cells: the threshold of noisy counts, independently.
 
@@ -24,6 +23,14 @@ import numpy as np
 from anonkit.budget_rules import marginal_rule as rule
 from anonkit.budget_rules import triple_rule, view_rule
 from anonkit.budget_rules.marginal_rule import Forecast, Pair
+from anonkit.budget_rules.model_queries import (
+    ModelQuery,
+    PairError,
+    PairsDependence,
+    TargetDependence,
+    TargetRelation,
+    TripleError,
+)
 from anonkit.budget_rules.spike_rule import Amount
 from anonkit.budget_rules.view_rule import AskedReading, view_plan
 from anonkit.checks.account_lines import finding_epsilon, finding_lines, gaussian_variance, rho_within
@@ -39,13 +46,12 @@ from anonkit.checks.central_params import (
 from anonkit.checks.central_plans import FLIP, LAPLACE, ExpectedAccount, ExpectedLine, row_epsilon
 from anonkit.checks.central_triples import (
     CHOICE,
-    CHOICE_WIDTH,
     READING,
-    READING_ROWS,
     TABLE,
     TriplePlan,
     planned_triples,
 )
+from anonkit.checks.query_changes import change_of
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
@@ -138,11 +144,6 @@ def shown_in_mixtures(params: Mapping[str, Any], split: PublicFacts, *, gaussian
     return wrong
 
 
-_WIDTH = 512
-"""Steps of 2**-8 by which a row may move the errors of all pairs, up or down."""
-_ROWS_A_PAIR, _ROWS_OF_TARGET = 4, 2
-"""Rows by which a row may move what is read of a pair, and of the target; rounding moves a reading by a step at either
-end."""
 _MOST_ROWS = 1 << 36
 _UNITS = 1 << 52
 
@@ -161,8 +162,8 @@ class ExpectedTables:
     """True when one of them is of the target, which could split the tables and does not."""
     further: int
     """Pairs that are chosen one by one after it."""
-    readings: tuple[tuple[str, float, int], ...]
-    """Purpose and share of epsilon of each reading, and by how many rows a row may move it."""
+    readings: tuple[tuple[str, float, ModelQuery], ...]
+    """Purpose, share of epsilon and query of each reading."""
     is_gaussian: bool
     """True where noise is Gaussian, and costs are of rho."""
     triples: TriplePlan | None = None
@@ -208,7 +209,7 @@ class _Readings:
 
     def __init__(self, params: Mapping[str, Any], facts: PublicFacts, units: int) -> None:
         self.stated = [(str(one["purpose"]), integers([one["steps"]])[0]) for one in params["readings"]]
-        self.asked: list[tuple[str, float, int]] = []
+        self.asked: list[tuple[str, float, ModelQuery]] = []
         self._facts, self._whole, self._left = facts, units, units
         self._delta_may_pay = delta_may_pay(facts)
 
@@ -224,19 +225,21 @@ class _Readings:
 
     def read(self, asked: AskedReading) -> float:
         """Return a published reading, in rows."""
-        return self.take(asked.purpose, asked.share, _ROWS_A_PAIR * asked.edges or _ROWS_OF_TARGET)
+        query = PairsDependence(pairs=asked.edges) if asked.edges else TargetDependence()
+        return self.take(asked.purpose, asked.share, query)
 
-    def take(self, purpose: str, share: float, moved: int) -> float:
-        """Return what was read, in rows; a row moves it by so many at most."""
+    def take(self, purpose: str, share: float, query: ModelQuery) -> float:
+        """Return what was read, in rows."""
         at = len(self.asked)
-        self.asked.append((purpose, share, moved))
+        self.asked.append((purpose, share, query))
         if at >= len(self.stated) or self.stated[at][0] != purpose:
             raise ReleaseFormatError("the params lack a reading that the rule requires")
-        self.spend_share(share, moved * 256 + 2)
+        self.spend_share(share, query)
         return self.stated[at][1] / 256
 
-    def spend_share(self, share: float, width: int) -> None:
-        """Take off what a draw of this width costs, whose rate is rounded down."""
+    def spend_share(self, share: float, query: ModelQuery) -> None:
+        """Take off what a draw costs, whose rate is rounded down."""
+        width = change_of(query)
         self.spend(int(self._whole * Fraction(share)) // width * width)
 
 
@@ -286,9 +289,9 @@ def expected_measurements(facts: PublicFacts, params: Mapping[str, Any]) -> Expe
 def _triples(facts: PublicFacts, rows: float, whole: float, readings: _Readings) -> TriplePlan | None:
     """Return the triples of which one is chosen, or none, after the reading that decides."""
     plan = planned_triples(facts, rows, whole)
-    if plan is None or not plan.rule.is_little(readings.take(READING, plan.rule.reading_share, READING_ROWS)):
+    if plan is None or not plan.rule.is_little(readings.take(READING, plan.rule.reading_share, TargetRelation())):
         return None
-    readings.spend_share(plan.rule.choice_share, CHOICE_WIDTH)
+    readings.spend_share(plan.rule.choice_share, TripleError())
     return plan
 
 
@@ -306,8 +309,8 @@ def expected_tables(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAc
         ExpectedLine(purpose="number of rows", mechanism=LAPLACE, cost=whole * float(rule.ROWS_SHARE))
     ]  # fmt: skip
     read = [
-        ExpectedLine(purpose=purpose, mechanism=LAPLACE, sensitivity=moved * 256 + 2, cost=whole * share)
-        for purpose, share, moved in found.readings
+        ExpectedLine(purpose=purpose, mechanism=LAPLACE, query=query, cost=whole * share)
+        for purpose, share, query in found.readings
     ]
     word = "class x {}" if found.anchored else "rows by {}"
     law = GAUSSIAN if found.is_gaussian else LAPLACE
@@ -322,7 +325,7 @@ def expected_tables(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAc
     ]
     if found.triples is not None:
         paid = whole * found.triples.rule.choice_share
-        read.append(ExpectedLine(purpose=CHOICE, mechanism=FLIP, sensitivity=CHOICE_WIDTH, cost=paid))
+        read.append(ExpectedLine(purpose=CHOICE, mechanism=FLIP, query=TripleError(), cost=paid))
     _, choice, tree, later, pairs = found.costs
     lines = [
         *([_choice("pair of the tree", found, found.edges, choice),
@@ -336,7 +339,7 @@ def expected_tables(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAc
 def _choice(purpose: str, found: ExpectedTables, times: int, cost: float) -> ExpectedLine:
     mechanism = EXPONENTIAL if found.is_gaussian else FLIP
     return ExpectedLine(
-        purpose=purpose, mechanism=mechanism, sensitivity=_WIDTH, times=range(times, times + 1), cost=cost,
+        purpose=purpose, mechanism=mechanism, query=PairError(), times=range(times, times + 1), cost=cost,
         in_rho=found.is_gaussian,
     )  # fmt: skip
 

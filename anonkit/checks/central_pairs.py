@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Private pre-queries of the default trees on pairs, triples and all of the attributes, as a release states them.
 
-A reading has the width that its query has: that is worked out here. Which tables there are follows from the public
-rule. A tree that a pair leads begins with their public grid: one that begins otherwise was chosen by something without
-a charge.
+Which tables there are follows from the public rule. A tree that a pair leads begins with their public grid: one that
+begins otherwise was chosen by something without a charge.
 """
 
 from __future__ import annotations
@@ -18,11 +17,6 @@ from anonkit.errors import ReleaseFormatError
 
 READING = "dependence within classes"
 CHOICE = "interacting pair"
-_STEPS = 256
-_ROWS_OF_A_DISTANCE = 2
-"""Rows by which one row moves the distance of a pair from independence, at most."""
-_TAKEN_FOR_ONE = 4
-"""Distances that are read together count as the sum of so many, or as the largest."""
 
 
 def attribute_sizes(facts: PublicFacts, bins: int) -> tuple[AttributeSize, ...]:
@@ -34,18 +28,6 @@ def attribute_sizes(facts: PublicFacts, bins: int) -> tuple[AttributeSize, ...]:
         codes = domain.size - domain.cells + cells if cells else domain.size
         found.append(AttributeSize(codes=codes, cells=cells, has_missing=domain.has_missing))
     return tuple(found)
-
-
-def reading_width(attributes: int, pairs: int) -> int:
-    """Return the steps by which a row moves what is read of so many pairs; 0 where there is none.
-
-    A row moves the sum of the largest distances, one fewer than there are attributes, by 2 rows for each; a quarter of
-    that is read, or the largest alone. Rounding adds a step at either end.
-    """
-    if not pairs:
-        return 0
-    a_row = _ROWS_OF_A_DISTANCE * _STEPS
-    return max(a_row, a_row * min(attributes - 1, pairs) // _TAKEN_FOR_ONE) + 2
 
 
 def told_reading(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.budget_rules.tree_rule import OVER_LEVELS, PAPER_TREES, AskedTree, PaperTree, asked_tree
+from anonkit.budget_rules.tree_rule import OVER_LEVELS, PAPER_TREES, PaperTree, RequestedTrees, requested_trees
 from anonkit.checks.number_cells import EqualCells, Multiples, fewest, multiples_of
 from anonkit.errors import ReleaseFormatError
 
@@ -223,8 +223,8 @@ class PublicFacts:
     """Names of the columns that are added up and hold multiples of a step."""
 
     @cached_property
-    def asked(self) -> AskedTree:
-        """The trees that the method asks for with its parameters; of trees of papers alone."""
+    def trees(self) -> RequestedTrees:
+        """The trees that the method grows with its parameters; of trees of papers alone."""
         for name, most in {"depth": 20, "trees": 1000, "steps": 100}.items():
             if name in self.parameters:
                 self.whole(name, 1, most)
@@ -232,9 +232,8 @@ class PublicFacts:
             if name in self.parameters:
                 self.word(name, *choices)
         numbers = sum(attribute.split == CUT and attribute.n_splits > 0 for attribute in self.attributes)
-        if self.paper is None:
-            raise ReleaseFormatError("the params are of no trees of a paper")
-        return asked_tree(self.paper, self.parameters, numbers)
+        assert self.paper is not None  # noqa: S101 - the family was looked at before
+        return requested_trees(self.paper, self.parameters, numbers)
 
     @property
     def columns(self) -> tuple[PublicColumn, ...]:
@@ -386,9 +385,11 @@ def family_of(params: Mapping[str, Any]) -> tuple[Family, PaperTree | None]:
     method, own = _named(params)
     paper = PAPER_TREES.get(method)
     for family, formats in _FORMATS.items():
-        if own in formats and paper is None:
+        if own not in formats:
+            continue
+        if paper is None:
             return family, None
-        if own in formats and family.is_stacked:
+        if family.is_stacked:
             return Family.GROUPS if paper.in_steps else Family.PAPER_TREES, paper
     raise ReleaseFormatError(
         "the params are of no model with noise whose account can be worked out",

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from anonkit.budget_rules.forest_rule import table_weights
-from anonkit.budget_rules.tree_rule import COUNTS, JOINT, TOTALS, AskedTree
+from anonkit.budget_rules.model_queries import TABLE, ClippedSum, ModelQuery, PairGain, SplitScore
+from anonkit.budget_rules.tree_rule import COUNTS, JOINT, TOTALS, RequestedTrees
 from anonkit.checks.account_lines import SPIKES, finding_epsilon, finding_lines, rho_within, spike_costs
 from anonkit.checks.central_params import (
     CUT,
@@ -25,6 +26,7 @@ from anonkit.checks.central_params import (
     changed_squared,
 )
 from anonkit.checks.central_rule import rebuilt_rule, trees_of
+from anonkit.checks.query_changes import change_of
 from anonkit.errors import ReleaseFormatError
 
 LAPLACE, FLIP = "discrete-laplace", "permute-and-flip"
@@ -39,8 +41,8 @@ class ExpectedLine:
 
     purpose: str
     mechanism: str
-    sensitivity: int | None = 1
-    """Most that one row can change; None where it depends on earlier draws."""
+    query: ModelQuery | None = TABLE
+    """Query of the draw; None for a sum of vectors that are clipped at a bound which earlier draws decide."""
     times: range = range(1, 2)
     """Numbers of times that a row may pay for it: one number, or several where nodes differ."""
     level: int | None = None
@@ -155,16 +157,16 @@ def _marginals(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount
 
 def _specialized(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
     """Return half for choices, half for counts; DiffGen also draws a cut for each number, and one after each step."""
-    asked = facts.asked
-    joint = asked.paper.split == JOINT
-    choices = asked.steps if joint else _numbers(facts) + 2 * asked.steps
+    trees = facts.trees
+    joint = trees.paper.split == JOINT
+    choices = trees.steps if joint else _numbers(facts) + 2 * trees.steps
     half = row_epsilon(facts) / 2
     choice = ExpectedLine(
         purpose="specialization" if joint else "cuts and specializations",
-        mechanism=asked.paper.law,
-        sensitivity=_width(asked.score, facts.n_classes, 1),
+        mechanism=trees.paper.law,
+        query=SplitScore(score=trees.score, classes=facts.n_classes),
         times=range(choices, choices + 1),
-        cost=half / asked.slack,
+        cost=half / trees.slack,
     )
     count = ExpectedLine(purpose="class counts of a cell", mechanism=LAPLACE, cost=half)
     return ExpectedAccount(lines=(choice, count), rows_per_tree=("disjoint", 1), levels=1 << 10)
@@ -181,16 +183,17 @@ def _stacked(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
     trees = trees_of(facts)
     rule = rebuilt_rule(facts, params)
     if rule.reading is not None:
-        counted.append(_line("dependence within classes", sensitivity=rule.width, cost=rule.of_reading))
+        counted.append(_line("dependence within classes", query=rule.dependence, cost=rule.of_reading))
     if rule.choice is not None:
-        counted.append(ExpectedLine(purpose="interacting pair", mechanism=FLIP, sensitivity=2, cost=rule.of_choice))
+        counted.append(ExpectedLine(purpose="interacting pair", mechanism=FLIP, query=PairGain(), cost=rule.of_choice))
     levels = rule.rule.depth + 1 if any(one.n_splits for one in facts.attributes) else 1
-    split = ExpectedLine(purpose="split at level {}", mechanism=FLIP, sensitivity=_width("gini", facts.n_classes, 1))
+    gini = SplitScore(score="gini", classes=facts.n_classes)
+    split = ExpectedLine(purpose="split at level {}", mechanism=FLIP, query=gini)
     lines: list[ExpectedLine] = []
     for level in range(levels):
         if rule.n_public_levels <= level < levels - 1:
             lines.append(replace(split, purpose=split.purpose.format(level), level=level, cost=rule.of_split))
-        left_over = (split.sensitivity or 0) * max(level - rule.n_public_levels, 0)
+        left_over = change_of(gini) * max(level - rule.n_public_levels, 0)
         purpose = f"class counts of a leaf at level {level}"
         lines.append(_line(purpose, level=level, ends_path=True, cost=rule.of_leaf(level), left_over=left_over))
     tables = max(1, rule.rule.asked)
@@ -199,11 +202,11 @@ def _stacked(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
     if rule.rho:
         in_rho, histograms = rule.cost(rule.rule.histograms), replace(histograms, mechanism=GAUSSIAN, cost=rule.rho)
     learned = [
-        _line(f"{what} of the weights", sensitivity=None, cost=rule.cost(rule.rule.weights) * part)
+        _line(f"{what} of the weights", query=None, cost=rule.cost(rule.rule.weights) * part)
         for what, part in (("gradient", 0.6), ("curvature", 0.4))
     ]
     cost = rule.cost(rule.rule.slope)
-    slope = _line("gradient of the calibration", sensitivity=_CALIBRATION_BOUND, cost=cost)
+    slope = _line("gradient of the calibration", query=ClippedSum(bound=_CALIBRATION_BOUND), cost=cost)
     sums = {"weights": learned, "calibration": [slope]}
     learned = [line for name, lines in sums.items() if name in params for line in lines]
     return ExpectedAccount(
@@ -222,28 +225,28 @@ def _line(purpose: str, **more: Any) -> ExpectedLine:
 
 
 def _grown(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
-    asked = facts.asked
-    path, repeated, copies = _path_of_one_tree(row_epsilon(facts), asked.rows, asked.trees)
-    shares = [path * float(weight / sum(asked.weights)) for weight in asked.weights]
-    counted = [float(share) for share in asked.counted] or [0.0] * len(shares)
-    choice = _choice(facts, asked)
+    trees = facts.trees
+    path, repeated, copies = _path_of_one_tree(row_epsilon(facts), trees.rows, trees.trees)
+    shares = [path * float(weight / sum(trees.weights)) for weight in trees.weights]
+    counted = [float(share) for share in trees.counted] or [0.0] * len(shares)
+    choice = _choice(facts, trees)
     levels = len(shares) if choice is not None else 1
     lines: list[ExpectedLine] = []
     spent = 0.0
     for level in range(levels):
         rows, left = shares[level] * counted[level], shares[level] * (1 - counted[level])
         if choice is not None and level < levels - 1:
-            tables = _tables_undivided(facts, asked, level)
+            tables = _tables_undivided(facts, trees, level)
             line = choice if tables is None else replace(choice, times=range(tables, tables + 1))
-            cost = left / asked.slack if tables is None else left * tables
+            cost = left / trees.slack if tables is None else left * tables
             lines += [_line(f"rows of a node at level {level}", level=level, cost=rows)] if rows else []
             lines.append(replace(line, purpose=line.purpose.format(level), level=level, cost=cost))
         lines += [_line(f"rows of a leaf at level {level}", level=level, ends_path=True, cost=rows)] if rows else []
-        lines.append(_leaf(asked, level, path - spent if asked.paper.leaf_takes_rest else left))
+        lines.append(_leaf(trees, level, path - spent if trees.paper.leaf_takes_rest else left))
         spent += left
     return ExpectedAccount(
         lines=tuple(_repeated(line, repeated) for line in lines),
-        rows_per_tree=(asked.rows, asked.trees),
+        rows_per_tree=(trees.rows, trees.trees),
         copies=copies,
         levels=levels,
     )
@@ -268,42 +271,43 @@ def _numbers(facts: PublicFacts) -> int:
     return sum(attribute.split == CUT and attribute.n_splits > 0 for attribute in facts.attributes)
 
 
-def _choice(facts: PublicFacts, asked: AskedTree) -> ExpectedLine | None:
+def _choice(facts: PublicFacts, trees: RequestedTrees) -> ExpectedLine | None:
     """Return the line of a choice of splits; None where nothing can be split."""
     splittable = sum(attribute.n_splits > 0 for attribute in facts.attributes)
     if not splittable:
         return None
-    candidates = max(1, math.isqrt(splittable)) if asked.paper.square_root else splittable
-    if asked.paper.split in (COUNTS, TOTALS):
-        times = candidates * (2 if asked.paper.split == TOTALS else 1)
+    candidates = max(1, math.isqrt(splittable)) if trees.paper.square_root else splittable
+    if trees.paper.split in (COUNTS, TOTALS):
+        times = candidates * (2 if trees.paper.split == TOTALS else 1)
         purpose = "class counts by attribute value at level {}"
         return ExpectedLine(purpose=purpose, mechanism=LAPLACE, times=range(times, times + 1))
-    width = _width(asked.score, facts.n_classes, facts.whole("max_rows", 1) if asked.score == "entropy" else 1)
-    line = ExpectedLine(purpose="split at level {}", mechanism=asked.paper.law, sensitivity=width)
-    if asked.paper.split == JOINT:
+    most_rows = facts.whole("max_rows", 1) if trees.score == "entropy" else 1
+    query = SplitScore(score=trees.score, classes=facts.n_classes, most_rows=most_rows)
+    line = ExpectedLine(purpose="split at level {}", mechanism=trees.paper.law, query=query)
+    if trees.paper.split == JOINT:
         return line
     most = min(candidates, _numbers(facts))
     fewest = max(0, min(_numbers(facts), candidates - (splittable - _numbers(facts))))
     return replace(line, purpose="cuts and attribute at level {}", times=range(fewest + 1, most + 2))
 
 
-def _tables_undivided(facts: PublicFacts, asked: AskedTree, level: int) -> int | None:
+def _tables_undivided(facts: PublicFacts, trees: RequestedTrees, level: int) -> int | None:
     """Return how many tables each get the whole of a level: one for every attribute not used above it; else None."""
-    if not asked.is_undivided:
+    if not trees.is_undivided:
         return None
     splittable = [attribute for attribute in facts.attributes if attribute.n_splits > 0]
     used_up = 0 if any(attribute.is_cut for attribute in splittable) else level
     return max(1, len(splittable) - used_up)
 
 
-def _leaf(asked: AskedTree, level: int, cost: float) -> ExpectedLine:
+def _leaf(trees: RequestedTrees, level: int, cost: float) -> ExpectedLine:
     return ExpectedLine(
-        purpose=f"{'label' if asked.has_labels else 'class counts'} of a leaf at level {level}",
-        mechanism=FLIP if asked.has_labels else LAPLACE,
+        purpose=f"{'label' if trees.has_labels else 'class counts'} of a leaf at level {level}",
+        mechanism=FLIP if trees.has_labels else LAPLACE,
         level=level,
         ends_path=True,
         # a label is chosen with exp(epsilon q / 2) at the published rate, and a row that comes raises one count by 1
-        cost=cost / asked.slack if asked.has_labels else cost,
+        cost=cost / trees.slack if trees.has_labels else cost,
     )
 
 
@@ -313,16 +317,3 @@ def _repeated(line: ExpectedLine, trees: int) -> ExpectedLine:
         return line
     times = range(line.times.start * trees, (line.times.stop - 1) * trees + 1, trees)
     return replace(line, times=times, cost=None if line.cost is None else line.cost * trees)
-
-
-def _width(score: str, classes: int, max_rows: int) -> int:
-    """Return what one row can move the scores of all candidates by, in their steps of 2**-8 (of 1 for max-class)."""
-    match score:
-        case "max-class":
-            return 1
-        case "gini":
-            return 2 * 256
-        case "information-gain":
-            return 2 * math.ceil(math.log2(max(classes, 2)) * 256)
-        case _:  # entropy
-            return math.ceil((math.log2(max_rows + 1) + 1 / math.log(2)) * 256) + 2

@@ -229,9 +229,9 @@ def _claim_check(guarantee: Mapping[str, Any], facts: PublicFacts, *, found: boo
             f"The paper claims epsilon = {given['epsilon']:g}: it gives the counts of every attribute the whole budget "
             "of a level. A row is in the counts of all attributes, and their losses add up."
         ]
-    elif facts.family.is_of_paper and facts.asked.slack > 1:
+    elif facts.family.is_of_paper and facts.trees.slack > 1:
         less = " for this; its choices of splits lose half of their shares."
-        if facts.asked.paper.law == FLIP:
+        if facts.trees.paper.law == FLIP:
             less = (
                 "; what it chooses by permute-and-flip loses half of its share, since a row that comes moves all "
                 "scores one way."

@@ -21,6 +21,7 @@ from anonkit.budget_rules.forest_rule import (
     reading_share,
     rule_for,
 )
+from anonkit.budget_rules.model_queries import ClassDependence
 from anonkit.budget_rules.pair_rule import PairGrid, PairRule, choice_share_of
 from anonkit.checks.account_lines import finding_epsilon, finding_lines, rho_within
 from anonkit.checks.central_pairs import (
@@ -29,7 +30,6 @@ from anonkit.checks.central_pairs import (
     attribute_sizes,
     findings_in_words,
     is_followed,
-    reading_width,
     told_choice,
     told_reading,
 )
@@ -42,6 +42,7 @@ from anonkit.checks.central_params import (
     is_of_format,
 )
 from anonkit.checks.number_cells import fewest
+from anonkit.checks.query_changes import change_of
 from anonkit.promises.guarantee import Check
 
 _UNITS = 1 << 52
@@ -59,8 +60,8 @@ class RebuiltRule:
     """Loss rho of a row in all histograms where these have Gaussian noise; else 0."""
     of_reading: float = 0.0
     """Loss of the reading of a dependence within classes; 0 where the rule takes none."""
-    width: int = 0
-    """Steps of a 256th row by which a row moves it."""
+    dependence: ClassDependence | None = None
+    """Query of that reading; None where the rule takes none."""
     reading: Mapping[str, Any] | None = None
     """Expected entry of that reading; None where the rule takes none."""
     of_choice: float = 0.0
@@ -128,18 +129,17 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule:
 
     before = rule_of(units)
     pairs = _pairs(facts, before.cells, units / _UNITS, rows)
-    width, of_reading, reading, independent = 0, Fraction(0), None, False
-    if before.weights and not in_cells:
-        width = reading_width(len(facts.attributes), len(pairs.pairs))
-    if width:
-        moved = (width - 2) / 256
+    dependence, of_reading, reading, independent = None, Fraction(0), None, False
+    if before.weights and not in_cells and pairs.pairs:
+        dependence = ClassDependence(attributes=len(facts.attributes), pairs=len(pairs.pairs))
+        moved = (change_of(dependence) - 2) / 256
         of_reading, reading = reading_share(before, epsilon=pairs.epsilon, rows=rows, moved=moved), told_reading(params)
         independent = not is_dependent(reading["steps"] / 256, rows)
     of_choice, choice = choice_share_of(pairs, trees=trees, in_cells=in_cells, is_free=not levels), None
     if of_choice:
         choice = told_choice(params, facts, [*pairs.candidates, *pairs.triples, *pairs.joint])
     before_pairs = units / _UNITS
-    units -= (_spent(params, READING) if width else 0) + (_spent(params, CHOICE) if of_choice else 0)
+    units -= (_spent(params, READING) if dependence else 0) + (_spent(params, CHOICE) if of_choice else 0)
     rule, grid = rule_of(units, independent=independent), None
     if choice is not None and choice["pair"]:
         places = tuple(at for at, one in enumerate(facts.attributes) if one.name in choice["pair"])
@@ -148,10 +148,10 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule:
     rho, left = 0.0, units / _UNITS
     if delta_may_pay(*_amounts(facts, params, whole), len(facts.attributes)):
         histograms, of_rho = _amounts(facts, params, int(units * rule.histograms))
-        asked = gaussian_histograms(histograms, of_rho, max(1, rule.asked), len(facts.attributes))
-        rule, rho = (rule.asking(asked), of_rho / _UNITS) if asked else (rule, 0.0)
+        measured = gaussian_histograms(histograms, of_rho, max(1, rule.asked), len(facts.attributes))
+        rule, rho = (rule.asking(measured), of_rho / _UNITS) if measured else (rule, 0.0)
     return RebuiltRule(
-        rule=rule, left=left, rho=rho, width=width, reading=reading, choice=choice, grid=grid,
+        rule=rule, left=left, rho=rho, dependence=dependence, reading=reading, choice=choice, grid=grid,
         of_reading=before_pairs * float(of_reading), of_choice=before_pairs * float(of_choice),
     )  # fmt: skip
 
@@ -209,10 +209,11 @@ def rule_checks(params: Mapping[str, Any], facts: PublicFacts, rule: RebuiltRule
         name="rule", passed=told == rebuilt, observed=_in_words(told, rebuilt), required=_in_words(rebuilt, told)
     )
     numbers = [attribute.domain for attribute in facts.attributes if attribute.domain.categories is None]
+    learned = {"weights": own.weights > 0, "calibration": own.slope > 0}
     seen = (
         all(domain.cells == fewest(own.cells, domain.multiples) for domain in numbers),
         integers(params["scores"]["regions"]) == _regions(params["trees"][0], own.region_depth),
-        [name in params for name in ("weights", "calibration")] == [own.weights > 0, own.slope > 0],
+        *(found == (name in params) for name, found in learned.items()),
         sum(1 for table in params["histograms"][0] if table) == own.asked,
         rule.grid is None or is_followed(rule.grid, params["trees"][0], [one.name for one in facts.attributes]),
         is_of_format(params, facts.family, gaussian=rule.rho > 0),

@@ -19,10 +19,6 @@ from anonkit.checks.central_params import PublicFacts, integers
 from anonkit.errors import ReleaseFormatError
 
 READING, CHOICE, TABLE = "relation of the target to pairs", "triple with the target", "table of the triple"
-READING_ROWS = 1
-"""Rows by which a row moves what is read of the best pair."""
-CHOICE_WIDTH = 514
-"""Steps of 2**-8: a row up or down, and a step of rounding at either end."""
 
 
 @dataclass(frozen=True, kw_only=True)

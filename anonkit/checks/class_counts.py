@@ -59,16 +59,18 @@ class Domain:
         """Find the values of a column, and number them."""
         connection, cell = lines.connection, lines.column(name)
         connection.execute(
-            f"CREATE OR REPLACE TEMP TABLE spelled AS SELECT {cell} AS cell, {cell} AS s, {lines.rows()} AS n "
+            f"CREATE TEMP TABLE spelled AS SELECT {cell} AS cell, {cell} AS s, {lines.rows()} AS n "
             f"FROM {lines.source} GROUP BY ALL"
         )
         spelled = Lines(connection=connection, source="spelled", names={name: "s"}, weight="n")
         read = read_lines(spelled, [name] if name in reading.columns else [], reading)
         table = f"domain{next(_NUMBERS)}"
+        number = "(dense_rank() OVER (ORDER BY s NULLS LAST) - 1)::UINTEGER"
         connection.execute(
-            f"CREATE TEMP TABLE {table} AS SELECT cell, s, n, (dense_rank() OVER (ORDER BY s NULLS LAST) - 1)::BIGINT "
-            f"AS value FROM {read.source}{'' if missing_is_value else ' WHERE s IS NOT NULL'}"
+            f"CREATE TEMP TABLE {table} AS SELECT cell, s, n, {number} AS value "
+            f"FROM {read.source}{'' if missing_is_value else ' WHERE s IS NOT NULL'}"
         )
+        connection.execute("DROP TABLE spelled")
         found = connection.sql(
             f"SELECT any_value(s) AS s, sum(n)::BIGINT AS n FROM {table} GROUP BY value ORDER BY value"
         ).to_arrow_table()
@@ -275,6 +277,19 @@ class WorstClass:
     domain: Domain
     counted: CountedAs
     recursive: tuple[int, ...]
+
+    @classmethod
+    def of(cls, domain: Domain, reading: ReadValues, records: int, recursive: Sequence[int]) -> WorstClass:
+        """Return the measure, in which nothing is that groups do not need: every task has all values.
+
+        Parameters
+        ----------
+        records : int
+            Rows of the whole table.
+        """
+        counted = domain.counted(reading, records)
+        domain = replace(domain, looked=LookedAt(numbers=None, caps=None))
+        return cls(domain=domain, counted=counted, recursive=tuple(recursive))
 
     @property
     def columns(self) -> tuple[str, ...]:

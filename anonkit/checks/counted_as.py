@@ -154,21 +154,6 @@ class LookedAt:
         caps = None if column not in reading.caps else _caps(cells, numbers, reading.caps[column])
         return cls(numbers=numbers, caps=caps)
 
-    def columns(self) -> dict[str, Numbers]:
-        """Return the values as columns of a message between workers."""
-        columns = {"number": self.numbers, "cap": self.caps}
-        return {name: array for name, array in columns.items() if array is not None}
-
-    @classmethod
-    def from_tables(cls, tables: Sequence[pa.Table]) -> LookedAt:
-        """Read the values of all parts, in the order of the parts."""
-        found = {
-            name: np.concatenate([table.column(name).to_numpy() for table in tables])
-            for name in ("number", "cap")
-            if tables and name in tables[0].column_names
-        }
-        return cls(numbers=found.get("number"), caps=found.get("cap"))
-
 
 def is_named_like_codes(column: str) -> bool:
     """Return from the header whether integers are codes."""

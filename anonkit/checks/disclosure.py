@@ -176,6 +176,7 @@ def measure(
     further = (*(() if unit is None else (unit,)), *(() if beside is None else beside.columns))
     with classes_of(table, quasi_identifiers, (*looked, *further)) as classes:
         domains: list[Domain] = []
+        worst: list[WorstClass] = []
         uniform: list[UniformRows] = []
         codings: dict[str, Coding] = {}
         listed_people: dict[str, ListedValues] = {}
@@ -185,9 +186,13 @@ def measure(
             if name in listed:
                 codings[name] = coding_of(lines, name, reading, missing_is_value=is_value)
             if name in valued:
-                domains.append(Domain.of(lines, name, reading, missing_is_value=is_value))
-            if name in valued and name in listed:
-                listed_people[name] = ListedValues.of(lines.connection, codings[name], domains[-1])
+                domain = Domain.of(lines, name, reading, missing_is_value=is_value)
+                if by_people:
+                    domains.append(domain)
+                else:
+                    worst.append(WorstClass.of(domain, reading, int(classes.rows.sum()), recursive))
+            if by_people and name in valued and name in listed:
+                listed_people[name] = ListedValues.of(lines.connection, codings[name], domain)
             if name == target:
                 uniform.append(UniformRows(domain=Domain.of(lines, name, reading, missing_is_value=True)))
             if beside is not None and name in clear:
@@ -196,7 +201,10 @@ def measure(
         if by_people:
             found = _by_people(classes, domains, sensitive, listed_people, unit, people, reading, recursive)
         else:
-            found = _by_rows(classes, domains, recursive, reading)
+            figures = {
+                each.domain.name: each.published(of) for each, of in zip(worst, classes.each(worst), strict=True)
+            }
+            found = {"sensitive": figures, "by_value": {}}
         by_rows = [
             ConfidenceOfClasses(name=name, coding=codings[name]) for name in listed if name not in found["by_value"]
         ]
@@ -234,22 +242,6 @@ def _with_people(found: Disclosure, people: PeopleCounts | None) -> Disclosure:
         return replace(found, counts=replace(found.counts, parts=found.clear.of_people))
     clear, check = found.clear.as_told(people.parts, int(people.classes.sum()))
     return replace(found, clear=clear, checks=(*found.checks, check))
-
-
-def _by_rows(
-    classes: Classes, domains: Sequence[Domain], recursive: Sequence[int], reading: ReadValues
-) -> dict[str, Any]:
-    """Return the diversity of the worst class, by rows."""
-    records = int(classes.rows.sum())
-    measures = [
-        WorstClass(domain=domain, counted=domain.counted(reading, records), recursive=tuple(recursive))
-        for domain in domains
-    ]
-    figures = {
-        measure.domain.name: measure.published(found)
-        for measure, found in zip(measures, classes.each(measures), strict=True)
-    }
-    return {"sensitive": figures, "by_value": {}}
 
 
 def _by_people(

@@ -17,15 +17,15 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from anonkit.budget_rules.model_queries import SchemeScore
 from anonkit.bundle.data_files import read_schema
+from anonkit.checks.query_changes import change_of
 from anonkit.checks.sameness import counted, none_of, same
 from anonkit.checks.table_scans import combined
 from anonkit.promises.guarantee import Check
 
 _UNIT = 2**52
 _WORDS = 2**32
-_STEP = 2**10
-"""Steps of a score in a row."""
 _DIGITS = 40
 _NEGLIGIBLE = Decimal(10) ** -30
 _ROUNDED_UP = Decimal("1.001")
@@ -130,7 +130,7 @@ def _contradictions(params: Mapping[str, Any], guarantee: Mapping[str, Any], del
     """Count what the params state of the draws that is not as it is, or not as it is promised."""
     claimed, draw, choice = guarantee["parameters"], params["draw"], params["choice"]
     asked = params["method_parameters"]
-    width = (1 if params["target"] is None else 2) * _STEP
+    width = change_of(SchemeScore(has_target=params["target"] is not None))
     units = math.floor(Fraction(asked["epsilon"]) * _UNIT)
     rate = math.floor(Fraction(asked["epsilon"]) * _UNIT / 4) // width  # a quarter is for the choice
     right = (

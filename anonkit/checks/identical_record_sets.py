@@ -87,7 +87,7 @@ class WholeSets:
         return (self.unit,)
 
     def __call__(self, people: ClassRows) -> pa.Table:
-        """Return the sets, as strings of `rows`: the number of `people` with each, and of `nobodys` rows."""
+        """Return the sets, `rows` as a string: how many `people` have each, and how many of them are `nobodys` rows."""
         lines = people.lines
         return table_of(
             lines.connection,

@@ -256,7 +256,7 @@ def _attribute(
         raise ReleaseFormatError("a target without a mechanism has parameters")
     if mechanism == _TRANSFORMED:
         transformation = called(_transformation, parameters, _CLOSED)
-    elif mechanism in _WORDS:
+    elif mechanism is not None and mechanism in _WORDS:
         words = called(_WORDS[mechanism], parameters, _CLOSED)
         band = (parameters or {}).get("band", 1)
     elif mechanism is not None:
@@ -326,9 +326,12 @@ def _response(
     *, word_bits: int, categories: int, truth_weight: int, blind_weight: int | None = None, blind_weights: Any = None
 ) -> BlindAndNear:
     _check_sizes(categories)
-    if (blind_weight is None) == (blind_weights is None):
+    if blind_weights is None and blind_weight is not None:
+        blind: tuple[int, ...] = (blind_weight,) * categories
+    elif blind_weights is not None and blind_weight is None:
+        blind = read(tuple[int, ...], blind_weights)
+    else:
         raise ReleaseFormatError(_CLOSED)
-    blind = (blind_weight,) * categories if blind_weights is None else read(tuple[int, ...], blind_weights)
     if len(blind) != categories:
         raise ReleaseFormatError("randomized response of the params: categories and blind weights differ in number")
     _check_weights(truth_weight)

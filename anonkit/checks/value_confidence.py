@@ -88,23 +88,6 @@ def lift(confidence: Any, holders: Any, records: int) -> Any:
     return confidence * records / holders
 
 
-def cell_of_kind(cell: str, kind: str) -> str:
-    """Return the SQL of a cell: strings as such, and what is no number missing."""
-    if kind in ("FLOAT", "DOUBLE"):
-        return f"CASE WHEN isnan({cell}) THEN NULL ELSE {cell} END"
-    return f"{cell}::VARCHAR" if is_text(kind) else cell
-
-
-def is_text(kind: str) -> bool:
-    """Return True if a type is one of strings, not of numbers, dates or truth values."""
-    return not has_order(kind) and kind != "BOOLEAN"
-
-
-def _kind_of(lines: Lines, name: str) -> str:
-    (kind,) = lines.connection.sql(f"SELECT {lines.column(name)} FROM {lines.source} LIMIT 0").types
-    return str(kind)
-
-
 # --- values as codes -----------------------------------------------------------------------------------------
 
 

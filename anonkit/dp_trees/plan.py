@@ -80,9 +80,7 @@ class NoisyClassCounts:
         """Return the one line."""
         rate = rate_within(units, 1)
         purpose = f"{LEAF_COUNTS} at level {level}"
-        return (
-            AccountedDraw(purpose=purpose, mechanism=LAPLACE, rate=rate, sensitivity=1, level=level, ends_path=True),
-        )
+        return (AccountedDraw(purpose=purpose, mechanism=LAPLACE, rate=rate, level=level, ends_path=True),)
 
     def fill(self, leaves: Leaves, words: UniformStream) -> Sequence[LeafContent]:
         """Noise the counts."""
@@ -102,11 +100,7 @@ class LabelOnly:
         """Return the one line."""
         rate = rate_within(units, self.slack)
         purpose = f"label of a leaf at level {level}"
-        return (
-            AccountedDraw(
-                purpose=purpose, mechanism=PERMUTE_AND_FLIP, rate=rate, sensitivity=1, level=level, ends_path=True
-            ),
-        )
+        return (AccountedDraw(purpose=purpose, mechanism=PERMUTE_AND_FLIP, rate=rate, level=level, ends_path=True),)
 
     def fill(self, leaves: Leaves, words: UniformStream) -> Sequence[LeafContent]:
         """Choose the labels."""
@@ -262,7 +256,6 @@ class Plan:
             purpose=f"rows of a {'leaf' if ends_path else 'node'} at level {level}",
             mechanism=LAPLACE,
             rate=rate_within(self.count_units(level), 1),
-            sensitivity=1,
             level=level,
             ends_path=ends_path,
         )

@@ -7,7 +7,7 @@ and later draws at those very rates (`choose`).
 Split scores: integer scores of proven sensitivity, and float measures for counts that already carry noise.
 
 A score maps the class counts of the children, shape (..., children, classes), to whole steps of a public grid. Its
-`width` is the width of the range in which one row that comes can move the scores of all candidate splits: what a
+sensitivity is the width of the range in which one row that comes can move the scores of all candidate splits: what a
 private choice pays per step (see `anonkit.mechanisms.private_selection`). A row is in one child only, so the range of
 one child is the range of the sum. The tests recompute every width by brute force.
 """
@@ -21,20 +21,18 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
+from anonkit.budget_rules.model_queries import SplitScore
 from anonkit.domains.coded_columns import FloatArray, IntArray
 from anonkit.mechanisms.accounting import EXPONENTIAL, LAPLACE, PERMUTE_AND_FLIP, AccountedDraw, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.mechanisms.private_selection import exponential_mechanism, permute_and_flip
+from anonkit.mechanisms.query_sensitivity import STEPS, entropy_steps, sensitivity_of, steepest_entropy
 from anonkit.published.tree_attributes import Attribute, Split
 
-STEP_BITS = 8
-"""Scores that are not integer numbers of rows are in steps of 2**-8."""
 LARGEST_TABLE = 1 << 28
 """Most rows for which an entropy is scored exactly, unless fewer are declared; see `ENTROPY`."""
 _EXACT_SQUARE = (1 << 31) - 1
 """Counts up to this have squares of 64 bits."""
-
-_SCORE_STEPS = 1 << STEP_BITS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,8 +45,17 @@ class Score:
 
     Any table is taken: the width holds for those of more rows, too.
     """
-    width: Callable[[int, int], int]
-    """Classes and the rows up to which the score is exact to the width of the changes that one row makes, in steps."""
+
+    def query(self, classes: int, max_rows: int) -> SplitScore:
+        """Return the query of a choice by this score: its sensitivity is the width of the changes that one row makes.
+
+        Parameters
+        ----------
+        classes : int
+        max_rows : int
+            Rows up to which the score is exact.
+        """
+        return SplitScore(score=self.name, classes=classes, most_rows=max_rows)
 
 
 def _max_class(children: IntArray, max_rows: int) -> IntArray:
@@ -63,7 +70,7 @@ def _gini(children: IntArray, max_rows: int) -> IntArray:
     impure = rows * rows - (children * children).sum(axis=-1)
     divisor = np.maximum(rows, 1)
     quotient, rest = impure // divisor, impure % divisor
-    steps = quotient * _SCORE_STEPS + rest * _SCORE_STEPS // divisor
+    steps = quotient * STEPS + rest * STEPS // divisor
     return np.asarray(-steps.sum(axis=-1), dtype=np.int64)
 
 
@@ -81,46 +88,30 @@ def _entropy(children: IntArray, max_rows: int) -> IntArray:
     exact = np.minimum(children, max_rows).astype(np.float64)
     within = _x_log_x(np.minimum(rows, max_rows).astype(np.float64)) - _x_log_x(exact).sum(axis=-1)
     beyond = np.maximum(rows - max_rows, 0) - np.maximum(children - max_rows, 0).sum(axis=-1)
-    slope = math.ceil(_steepest(max_rows) * _SCORE_STEPS)
+    slope = math.ceil(steepest_entropy(max_rows) * STEPS)
     # each child is rounded by itself and the steps are added as integers: the float error of a child that nobody comes
     # to is the same on neighbouring tables, so that any number of children and rows keeps the width
-    return np.asarray(-np.rint(within * _SCORE_STEPS).astype(np.int64).sum(axis=-1) - slope * beyond.sum(axis=-1))
-
-
-def _steepest(max_rows: int) -> float:
-    """Return a bound on the slope of x log2 x up to N + 1, in bits."""
-    return math.log2(max_rows + 1) + 1 / math.log(2)
-
-
-def _entropy_width(classes: int, max_rows: int) -> int:
-    """Return the width: a row adds between 0 and log2(N + 1) + 1/ln 2 bits, and rounding moves either end by a step."""
-    return math.ceil(_steepest(max_rows) * _SCORE_STEPS) + 2
+    return np.asarray(-np.rint(within * STEPS).astype(np.int64).sum(axis=-1) - slope * beyond.sum(axis=-1))
 
 
 def _mean_entropy(children: IntArray, max_rows: int) -> IntArray:
     rows = np.maximum(children.sum(axis=(-1, -2)), 1)
-    lowest = -_entropy_steps(children.shape[-1])
+    lowest = -entropy_steps(children.shape[-1])
     return np.asarray(
-        np.clip(-np.rint(_n_entropy_of(children.astype(np.float64)) / rows * _SCORE_STEPS), lowest, 0), dtype=np.int64
+        np.clip(-np.rint(_n_entropy_of(children.astype(np.float64)) / rows * STEPS), lowest, 0), dtype=np.int64
     )
 
 
-def _entropy_steps(classes: int) -> int:
-    return math.ceil(math.log2(max(classes, 2)) * _SCORE_STEPS)
-
-
-MAX_CLASS = Score(name="max-class", of=_max_class, width=lambda classes, max_rows: 1)
+MAX_CLASS = Score(name="max-class", of=_max_class)
 """Rows of the commonest class, summed over the children. A row that comes adds 0 or 1."""
-GINI = Score(name="gini", of=_gini, width=lambda classes, max_rows: 2 << STEP_BITS)
+GINI = Score(name="gini", of=_gini)
 """-n Gini, summed over the children. A row that comes lowers it, by less than 2."""
-ENTROPY = Score(name="entropy", of=_entropy, width=_entropy_width)
+ENTROPY = Score(name="entropy", of=_entropy)
 """-n entropy in bits, summed over the children: n times the information gain, up to what all splits share.
 
 Its sensitivity grows with the rows it is exact for; a child of more (a larger table, or the copies of a bootstrap) is
 scored along a straight line, so that the width holds for any table."""
-INFORMATION_GAIN = Score(
-    name="information-gain", of=_mean_entropy, width=lambda classes, max_rows: 2 * _entropy_steps(classes)
-)
+INFORMATION_GAIN = Score(name="information-gain", of=_mean_entropy)
 """Information gain in bits, not weighted by rows, up to what all splits share. Only its range [0, log2 m] bounds it."""
 
 SCORES = {score.name: score for score in (GINI, MAX_CLASS, ENTROPY, INFORMATION_GAIN)}
@@ -244,11 +235,11 @@ class JointSelection:
 
     def draws(self, level: int, units: int, terms: Terms) -> tuple[AccountedDraw, ...]:
         """Return the one draw."""
-        width = self.score.width(terms.n_classes, terms.max_rows)
-        rate = rate_within(units, width * self.slack)
+        query = self.score.query(terms.n_classes, terms.max_rows)
+        rate = rate_within(units, sensitivity_of(query) * self.slack)
         return (
             AccountedDraw(
-                purpose=f"split at level {level}", mechanism=self.mechanism, rate=rate, sensitivity=width, level=level
+                purpose=f"split at level {level}", mechanism=self.mechanism, rate=rate, query=query, level=level
             ),
         )
 
@@ -288,12 +279,12 @@ class CutThenAttribute:
         return (max(options, key=lambda draw: draw.units),)
 
     def _line(self, level: int, units: int, terms: Terms, numbers: int) -> AccountedDraw:
-        width = self.score.width(terms.n_classes, terms.max_rows)
+        query = self.score.query(terms.n_classes, terms.max_rows)
         return AccountedDraw(
             purpose=f"cuts and attribute at level {level}",
             mechanism=self.mechanism,
-            rate=rate_within(units // (numbers + 1), width * self.slack),
-            sensitivity=width,
+            rate=rate_within(units // (numbers + 1), sensitivity_of(query) * self.slack),
+            query=query,
             times=numbers + 1,
             level=level,
         )
@@ -365,7 +356,6 @@ class NoisyCounts:
                 purpose=f"class counts by attribute value at level {level}",
                 mechanism=LAPLACE,
                 rate=rate_within(units if self.undivided else units // times, 1),
-                sensitivity=1,
                 times=times,
                 level=level,
             ),

@@ -33,6 +33,7 @@ from anonkit.mechanisms.accounting import (
 )
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.mechanisms.private_selection import exponential_mechanism
+from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.promises.guarantee import ADD_OR_REMOVE, changed_rows
 from anonkit.published.tree_attributes import MOST_ROUTES, Attribute, Split, TreeSchema
 from anonkit.published.tree_model import LeafContent, PublishedForest
@@ -89,13 +90,13 @@ class SpecializationPlan:
     @cached_property
     def choice(self) -> AccountedDraw:
         """Every choice, of a cut or of a step."""
-        width = self.score.width(self.schema.n_classes, LARGEST_TABLE)
+        query = self.score.query(self.schema.n_classes, LARGEST_TABLE)
         units = math.floor(Fraction(self.path_units, 2 * self.choices))
         return AccountedDraw(
             purpose="specialization" if self.joint else "cuts and specializations",
             mechanism=EXPONENTIAL,
-            rate=rate_within(units, width * self.slack),
-            sensitivity=width,
+            rate=rate_within(units, sensitivity_of(query) * self.slack),
+            query=query,
             times=self.choices,
         )
 
@@ -103,7 +104,7 @@ class SpecializationPlan:
     def count(self) -> AccountedDraw:
         """The counts of the cells; what a published rate of choices leaves over is not spent on them."""
         rate = rate_within(self.path_units - self.choice.units * self.slack, 1)
-        return AccountedDraw(purpose="class counts of a cell", mechanism=LAPLACE, rate=rate, sensitivity=1)
+        return AccountedDraw(purpose="class counts of a cell", mechanism=LAPLACE, rate=rate)
 
     @cached_property
     def accounting(self) -> Accounting:

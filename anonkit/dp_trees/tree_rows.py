@@ -127,7 +127,7 @@ class PoissonBootstrap(ParamsPart, keys=("kind", "trees")):
         return units
 
     def _loss(self, units: int) -> Fraction:
-        line = AccountedDraw(purpose="path", mechanism=LAPLACE, rate=units, sensitivity=1)
+        line = AccountedDraw(purpose="path", mechanism=LAPLACE, rate=units)
         return Accounting(draws=(line,), bootstrap=self.bootstrap).row_loss
 
     def groups(self, key: bytes, first_row: int, n_rows: int) -> Iterator[tuple[IntArray, IntArray]]:

@@ -46,11 +46,6 @@ STEP_BITS = 10
 """A score is in units of 2**-10 of a row."""
 
 
-def width_of_scores(has_target: bool) -> int:
-    """Return the width, in steps, of the range in which one row moves the scores: what a private choice pays for."""
-    return (2 if has_target else 1) << STEP_BITS
-
-
 def scores_of(
     schemes: Sequence[Scheme],
     levels: Sequence[PublicLevels],

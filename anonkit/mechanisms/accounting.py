@@ -23,12 +23,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from anonkit.budget_rules.model_queries import TABLE, ModelQuery
 from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import IntArray
 from anonkit.domains.found_domains import LINE_KEYS, FindingLine
 from anonkit.errors import BudgetError, ParameterError
 from anonkit.mechanisms.concentrated_loss import changed_squared, rho_units_within
 from anonkit.mechanisms.discrete_gaussian import LEAST_RATE, RATE_LIMIT
+from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE, changed_rows
 from anonkit.published.exact_losses import RATE_BITS
 from anonkit.published.noisy_tables import GAUSSIAN
@@ -107,14 +109,19 @@ class AccountedDraw(ParamsPart, keys=(*LINE_KEYS, "epsilon")):
     """One of `MECHANISMS`."""
     rate: int
     """In units of 2**-52 per step of what is counted or scored."""
-    sensitivity: int
-    """In steps: for noise the sum of the changes one row makes, for a choice the width of the range of changes."""
+    query: ModelQuery = TABLE
+    """Query whose answer has the noise, or whose scores are chosen by."""
     times: int = 1
     """Number of such draws on the path of one row."""
     level: int | None = None
     """Level of the tree, 0 at the root; None when it is not drawn in a tree."""
     ends_path: bool = False
     """True for a draw in a leaf: a path has those of one level only, after the other draws of all levels above."""
+
+    @property
+    def sensitivity(self) -> int:
+        """In steps: for noise the sum of the changes one row makes, for a choice the width of the range of changes."""
+        return sensitivity_of(self.query)
 
     @property
     def units(self) -> int:
@@ -318,8 +325,8 @@ class ConcentratedChoice(ParamsPart, keys=(*LINE_KEYS, "rho")):
     """Purpose of the choice, in words."""
     rate: int
     """In units of 2**-52 per step of the score."""
-    sensitivity: int
-    """Width of the range in which one row moves the scores, in steps."""
+    query: ModelQuery
+    """Query whose scores are chosen by."""
     times: int = 1
     """Number of such choices that a row is in."""
 
@@ -329,6 +336,11 @@ class ConcentratedChoice(ParamsPart, keys=(*LINE_KEYS, "rho")):
                 f"{self.purpose}: a choice of {self.rate} units a step is outside its range",
                 "spend more, or divide it less",
             )
+
+    @property
+    def sensitivity(self) -> int:
+        """Width of the range in which one row moves the scores, in steps."""
+        return sensitivity_of(self.query)
 
     @property
     def exact_rho(self) -> Fraction:

@@ -63,15 +63,15 @@ class DiffGen(TreeMethod[SpecializationPlan]):
 
     def plan_of(self, schema: TreeSchema) -> SpecializationPlan:
         """Return the steps with their budget."""
-        wanted = self.asked(schema)
+        trees = self.requested(schema)
         return SpecializationPlan(
             schema=schema,
             epsilon=self.epsilon,
-            steps=wanted.steps,
-            score=SCORES[wanted.score],
-            joint=wanted.paper.split == JOINT,
+            steps=trees.steps,
+            score=SCORES[trees.score],
+            joint=trees.paper.split == JOINT,
             weighted=self.weighted,
-            slack=wanted.slack,
+            slack=trees.slack,
             rows_per_unit=self.rows_per_unit,
             adjacency=self.neighbours,
         )

@@ -112,7 +112,7 @@ class DPMarginals(SpikeMethod):
         if self.n_rows:
             return None
         rate = rate_within(int(self._row_units * ROWS_SHARE), 1)
-        return AccountedDraw(purpose="number of rows", mechanism=LAPLACE, rate=rate, sensitivity=1)
+        return AccountedDraw(purpose="number of rows", mechanism=LAPLACE, rate=rate)
 
     @property
     def keeps_rules(self) -> bool:

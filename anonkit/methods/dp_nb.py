@@ -139,7 +139,7 @@ class DPNB(SpikeMethod):
             ()
             if draws
             else tuple(
-                AccountedDraw(purpose=purpose, mechanism=LAPLACE, rate=rate_within(units, 1), sensitivity=1)
+                AccountedDraw(purpose=purpose, mechanism=LAPLACE, rate=rate_within(units, 1))
                 for purpose, units in zip(purposes, shares(per_row, table_weights(sizes)), strict=True)
             )
         )

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from anonkit.budget_rules.model_queries import SchemeScore
 from anonkit.domains.coded_columns import IntArray
 from anonkit.domains.domain_codes import refuse_kinds
 from anonkit.errors import ParameterError, PolicyError
@@ -22,11 +23,11 @@ from anonkit.k_anonymity.sampled_rows import (
     ShownAsReleased,
     one_row_of_each,
     scores_of,
-    width_of_scores,
 )
 from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, AccountedDraw, rate_within, rounded_up, units_of
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.private_selection import permute_and_flip
+from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.mechanisms.sampling_threshold import WORD_BITS, best_sample, class_size, delta_of
 from anonkit.parameters import check_integer, check_number, parameter, settle_numbers
 from anonkit.policy.column_declarations import Role
@@ -120,12 +121,12 @@ class SafePub:
 
     def _choice(self, has_target: bool) -> AccountedDraw:
         """Return the private choice of a scheme."""
-        width = width_of_scores(has_target)
+        query = SchemeScore(has_target=has_target)
         return AccountedDraw(
             purpose="how each column is shown",
             mechanism=PERMUTE_AND_FLIP,
-            rate=rate_within(units_of(Fraction(self.epsilon) * SEARCH_SHARE), width),
-            sensitivity=width,
+            rate=rate_within(units_of(Fraction(self.epsilon) * SEARCH_SHARE), sensitivity_of(query)),
+            query=query,
         )
 
     def _units(self, choice: AccountedDraw) -> int:

@@ -193,16 +193,21 @@ def _folded(bars: Sequence[Mapping[str, Any]], public: frozenset[str] | set[str]
 def _ranges(before: pa.Array, after: pa.Array | None, cell_ends: _FloatArray | None) -> dict[str, Any]:
     """Return ranges between round numbers as bars, and how far the numbers moved.
 
-    Where a release shows the middles of cells, ranges end where cells do: a cell that another range cuts would count
-    on one side with all of its rows.
+    Where a release shows cells, ranges end where cells do: a cell that another range cuts would count on one side with
+    all of its rows. Ranges of integers are named by their first and last integer, wherever between two of them they
+    end.
     """
     source, is_date = filled_numbers(before), pa.types.is_temporal(before.type)
-    whole = cell_ends is None and (pa.types.is_integer(before.type) or bool((source == np.round(source)).all()))
-    starts = round_edges(source, whole=is_date or whole) if cell_ends is None else _some_of(cell_ends, source)
+    released = None if after is None else filled_numbers(after)
+    whole = pa.types.is_integer(before.type) or _all_integers(source)
+    if cell_ends is None:
+        starts = round_edges(source, whole=is_date or whole)
+    else:
+        whole = whole and not is_date and (released is None or _all_integers(released))
+        starts = _some_of(np.unique(np.ceil(cell_ends)) if whole else cell_ends, source)
     # a number that is released in place of a whole one is seldom whole: the range it is nearest to counts
     edges = starts - 0.5 if whole and not is_date else starts
     first = _shares_of_ranges(source, edges, len(before))
-    released = None if after is None else filled_numbers(after)
     second = None if after is None or released is None else _shares_of_ranges(released, edges, len(after))
     labels: list[str | None] = [*_range_labels(starts, is_date=is_date, whole=whole), None]
     bars = [
@@ -337,6 +342,10 @@ def round_edges(numbers: _FloatArray, *, whole: bool) -> _FloatArray:
     first = math.floor(low / step) + 1
     last = max(math.floor(high / step), first)
     return np.arange(first, min(last, first + MOST_BARS - 2) + 1) * step
+
+
+def _all_integers(numbers: _FloatArray) -> bool:
+    return bool((numbers == np.round(numbers)).all())
 
 
 def _some_of(ends: _FloatArray, numbers: _FloatArray) -> _FloatArray:

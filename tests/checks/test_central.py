@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anonkit.budget_rules.model_queries import ClippedSum
 from anonkit.checks.central import domain_checks
 from anonkit.checks.central_account import published_account
 from anonkit.errors import ReleaseFormatError
@@ -18,7 +19,7 @@ from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, Accounting, Bo
 from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE
 
 ONE = 1 << 52
-LEAF = AccountedDraw(purpose="leaf", mechanism=LAPLACE, rate=ONE // 4, sensitivity=1, times=2, level=1, ends_path=True)
+LEAF = AccountedDraw(purpose="leaf", mechanism=LAPLACE, rate=ONE // 4, times=2, level=1, ends_path=True)
 COLUMNS = [
     {"name": "age", "type": "number", "domain": {"bounds": [0, 10], "cells": 5, "has_missing": False}},
     {"name": "sex", "type": "category", "domain": {"categories": ["F", "M"], "has_missing": True}},
@@ -36,7 +37,7 @@ DRAWS = st.builds(
     purpose=st.just("p"),
     mechanism=st.just(LAPLACE),
     rate=st.integers(1, ONE),
-    sensitivity=st.integers(1, 600),
+    query=st.builds(ClippedSum, bound=st.integers(1, 600)),
     times=st.integers(1, 30),
     level=st.integers(0, 4),
     ends_path=st.booleans(),

@@ -208,7 +208,7 @@ def test_a_pure_release_under_a_delta_cannot_hide_the_delta(pure: Files, tmp_pat
 
 
 def test_no_law_is_chosen_without_a_delta(pure: Files) -> None:
-    """The choice of less Gaussian noise follows from public facts, a delta among them."""
+    """Gaussian noise may be less by public facts, a delta among them."""
     params = pure.copy().params
     assert histograms_may_be_gaussian(facts_of(params), params)
     without = {**params, "parameters": {**params["parameters"], "delta": 0.0}}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.budget_rules.pair_rule import AttributeSize, PairGrid
-from anonkit.checks.central_pairs import is_followed, reading_width
+from anonkit.checks.central_pairs import is_followed
 
 NAMES = ["a", "b", "c", "d", "e"]
 
@@ -76,13 +76,3 @@ def test_a_cell_above_the_last_level_stays_whole_and_one_on_it_may_be_divided(de
     at = next(n for n, node in enumerate(tree) if not node and (level[n] == len(grid.levels)) == deep)
     tree[at] = {"attribute": "b", "at": 0, "children": [len(tree), len(tree) + 1]}
     assert is_followed(grid, [*tree, {}, {}], NAMES) == deep
-
-
-@pytest.mark.parametrize(
-    ("attributes", "pairs", "rows"), [(5, 0, None), (2, 1, 2.0), (5, 10, 2.0), (9, 36, 4.0), (9, 3, 2.0)]
-)
-def test_a_row_moves_a_reading_by_two_rows_or_by_a_quarter_of_a_sum(
-    attributes: int, pairs: int, rows: float | None
-) -> None:
-    """And rounding by a step at either end; nothing is read of no pairs."""
-    assert reading_width(attributes, pairs) == (0 if rows is None else rows * 256 + 2)

@@ -223,7 +223,11 @@ def test_a_method_without_an_account_has_none_rebuilt() -> None:
     )
     account, params = account_of(make_method("edprf", {"epsilon": 1.0}), policy, 0)
     assert refused(account, params) == []
-    for change in ({"format": "anonkit-randomized-1"}, {"parameters": {**params["parameters"], "stop": "pure"}}):
+    for change in (
+        {"format": "anonkit-randomized-1"},
+        {"format": "anonkit-noisy-tables-1"},
+        {"parameters": {**params["parameters"], "stop": "pure"}},
+    ):
         with pytest.raises(ReleaseFormatError):
             refused(account, {**params, **change})
     del params["parameters"]

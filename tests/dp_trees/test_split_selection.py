@@ -34,6 +34,7 @@ from anonkit.dp_trees.split_selection import (
 )
 from anonkit.mechanisms.accounting import EXPONENTIAL, PERMUTE_AND_FLIP
 from anonkit.mechanisms.discrete_laplace import UniformStream
+from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.published.tree_attributes import Split
 from anonkit.randomness import Randomness
 from tests.dp_trees.tables import attribute
@@ -66,7 +67,7 @@ def test_the_width_covers_every_change_of_one_row(name: str, classes: int, most:
     rows = int(tables.sum(axis=(1, 2)).max()) + 1
     moved = changes(score, tables, rows)
     # what all candidates share does not count: the range of the changes is what a choice pays
-    assert moved.max() - moved.min() <= score.width(classes, rows)
+    assert moved.max() - moved.min() <= sensitivity_of(score.query(classes, rows))
 
 
 @pytest.mark.parametrize("name", SCORES)
@@ -78,7 +79,7 @@ def test_the_width_holds_for_tables_of_more_rows_than_it_is_planned_for(
     """By brute force: up to twenty times the rows, as a table may hold, or a bootstrap of one."""
     score = SCORES[name]
     moved = changes(score, all_tables(classes, most), max_rows)
-    assert moved.max() - moved.min() <= score.width(classes, max_rows)
+    assert moved.max() - moved.min() <= sensitivity_of(score.query(classes, max_rows))
 
 
 @given(st.lists(st.integers(0, 300), min_size=2, max_size=4), st.integers(1, 1000))
@@ -102,7 +103,7 @@ def test_the_width_holds_for_tables_of_any_size(name: str, counts: list[int], la
     after = before.copy()
     after[0, 0, label] += 1
     moved = int(score.of(after, max_rows)[0] - score.of(before, max_rows)[0])
-    assert abs(moved) <= score.width(2, max_rows)
+    assert abs(moved) <= sensitivity_of(score.query(2, max_rows))
     assert -(1 << 62) < int(score.of(before, max_rows)[0]) < 1 << 62
 
 
@@ -114,7 +115,7 @@ def test_large_tables_keep_the_sign_and_the_width_exactly(score: Score, counts: 
     after = before.copy()
     after[0, 0, label] += 1
     moved = int(score.of(after, 1 << 28)[0] - score.of(before, 1 << 28)[0])
-    low, high = (-score.width(2, 1 << 28), 0) if score is GINI else (0, 1)
+    low, high = (-sensitivity_of(score.query(2, 1 << 28)), 0) if score is GINI else (0, 1)
     assert low <= moved <= high
 
 
@@ -124,7 +125,8 @@ def test_the_entropy_of_large_tables_keeps_its_width(counts: list[int], label: i
     before = np.array([[counts]], dtype=np.int64)
     after = before.copy()
     after[0, 0, label] += 1
-    assert -ENTROPY.width(2, 1 << 27) <= int(ENTROPY.of(after, 1 << 27)[0] - ENTROPY.of(before, 1 << 27)[0]) <= 2
+    moved = int(ENTROPY.of(after, 1 << 27)[0] - ENTROPY.of(before, 1 << 27)[0])
+    assert -sensitivity_of(ENTROPY.query(2, 1 << 27)) <= moved <= 2
 
 
 @pytest.mark.parametrize("score", [GINI, MAX_CLASS, ENTROPY])
@@ -149,7 +151,7 @@ def test_the_widths_are_nearly_reached() -> None:
     for score, share in ((MAX_CLASS, 1.0), (GINI, 0.95), (ENTROPY, 0.9)):
         tables = all_tables(2, 80)
         moved = changes(score, tables, 81)
-        assert moved.max() - moved.min() >= share * score.width(2, 81)
+        assert moved.max() - moved.min() >= share * sensitivity_of(score.query(2, 81))
 
 
 def test_values_are_those_of_the_textbook() -> None:

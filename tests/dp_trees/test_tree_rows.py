@@ -52,7 +52,7 @@ def test_a_path_spends_what_a_row_may_lose_and_no_more(kind: str, trees: int, ep
     """The realised loss is within a millionth below what was requested."""
     rows = ROWS[kind](trees=trees)
     units = rows.path_units(Fraction(epsilon))
-    line = AccountedDraw(purpose="path", mechanism=LAPLACE, rate=units, sensitivity=1, times=rows.times)
+    line = AccountedDraw(purpose="path", mechanism=LAPLACE, rate=units, times=rows.times)
     found = Accounting(draws=(line,), bootstrap=rows.bootstrap).epsilon
     assert epsilon * (1 - 1e-6) <= found <= epsilon
 
@@ -61,5 +61,5 @@ def test_a_bootstrap_that_is_accounted_like_shared_rows_claims_too_little() -> N
     """25 trees at epsilon / 25 each lose 25 (e^(1/25) - 1) = 1.0203, not 1."""
     copied = PublishedBootstrap(trees=25)
     assert copied.path_units(Fraction(1)) == Shared(trees=25).path_units(Fraction(1))
-    line = AccountedDraw(purpose="path", mechanism=LAPLACE, rate=copied.path_units(Fraction(1)), sensitivity=1)
+    line = AccountedDraw(purpose="path", mechanism=LAPLACE, rate=copied.path_units(Fraction(1)))
     assert Accounting(draws=(line,), bootstrap=copied.bootstrap).epsilon == pytest.approx(25 * math.expm1(1 / 25))

@@ -55,7 +55,7 @@ def test_a_box_whose_rows_have_one_value_shows_it() -> None:
     assert out["number"].nunique() == 6
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
 @given(ROWS, st.integers(2, 5))
 def test_narrowed_boxes_are_true_and_hold_k_rows(rows: list[tuple[object, ...]], k: int) -> None:
     """Every combination that is shown has k rows, every row is in what it shows, and no label is wider than its box."""

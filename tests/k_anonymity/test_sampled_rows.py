@@ -8,10 +8,12 @@ from itertools import product
 import numpy as np
 import pytest
 
+from anonkit.budget_rules.model_queries import SchemeScore
 from anonkit.domains.coded_columns import IntArray
 from anonkit.domains.number_bins import Categories
 from anonkit.k_anonymity.public_levels import PublicLevels, schemes_of
-from anonkit.k_anonymity.sampled_rows import STEP_BITS, scores_of, width_of_scores
+from anonkit.k_anonymity.sampled_rows import STEP_BITS, scores_of
+from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.policy.public_domains import CategoricalAttribute
 
 LEVELS = [
@@ -75,7 +77,7 @@ def test_one_row_moves_no_score_by_more_than_the_width_says(needed: int) -> None
                 moves = [found - before[scheme] for scheme, found in scores(more, needed, target=target).items()]
                 low = -(1 << STEP_BITS) if target else 0
                 assert low <= min(moves) <= max(moves) <= 1 << STEP_BITS
-                assert max(moves) - min(0, *moves) <= width_of_scores(target)
+                assert max(moves) - min(0, *moves) <= sensitivity_of(SchemeScore(has_target=target))
 
 
 def test_without_a_target_rows_that_count_are_weighed_by_the_detail() -> None:

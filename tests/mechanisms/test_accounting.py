@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anonkit.budget_rules.model_queries import PairGain
 from anonkit.errors import BudgetError, ParameterError
 from anonkit.mechanisms.accounting import (
     LAPLACE,
@@ -28,8 +29,8 @@ from anonkit.mechanisms.accounting import (
 from anonkit.promises.guarantee import REPLACE
 
 ONE = 1 << 52
-SPLIT = AccountedDraw(purpose="split", mechanism=PERMUTE_AND_FLIP, rate=ONE // 8, sensitivity=2, level=0)
-EARLY = AccountedDraw(purpose="leaf", mechanism=LAPLACE, rate=ONE // 2, sensitivity=1, level=0, ends_path=True)
+SPLIT = AccountedDraw(purpose="split", mechanism=PERMUTE_AND_FLIP, rate=ONE // 8, query=PairGain(), level=0)
+EARLY = AccountedDraw(purpose="leaf", mechanism=LAPLACE, rate=ONE // 2, level=0, ends_path=True)
 LATE = replace(EARLY, level=1)
 
 
@@ -121,11 +122,15 @@ def test_what_is_written_of_an_account_is_the_account(levels: list[int], bootstr
     params = json.loads(json.dumps(account.to_params()))
     for line, draw in zip(params["accounting"], account.draws, strict=True):
         assert line.pop("rate_unit") == "2**-52"
+        assert line.pop("sensitivity") == draw.sensitivity
         assert line.pop("epsilon") == draw.epsilon >= draw.units / ONE
     composition = params["composition"]
     bootstrap = composition.pop("bootstrap")
     again = Accounting(
-        draws=tuple(AccountedDraw(**line) for line in params["accounting"]),
+        draws=tuple(
+            AccountedDraw(**line, query=draw.query)
+            for line, draw in zip(params["accounting"], account.draws, strict=True)
+        ),
         bootstrap=bootstrap and Bootstrap(**{**bootstrap, "weights": tuple(bootstrap["weights"])}),
         **composition,
     )

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anonkit.budget_rules.model_queries import ClippedSum
 from anonkit.checks.account_lines import epsilon_of
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.accounting import (
@@ -141,4 +142,4 @@ def test_a_bounded_range_is_of_the_exponential_mechanism_and_not_of_permute_and_
 def test_a_choice_outside_its_range_is_refused(rate: int) -> None:
     """Nothing is spent on it, or far too much."""
     with pytest.raises(ParameterError, match="which: a choice of"):
-        ConcentratedChoice(purpose="which", rate=rate, sensitivity=1)
+        ConcentratedChoice(purpose="which", rate=rate, query=ClippedSum(bound=1))

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import wasserstein_distance
 
-from anonkit.pipeline.column_changes import FEWEST, MOST_BARS, BeforeAndAfter, _range_labels
+from anonkit.pipeline.column_changes import FEWEST, MOST_BARS, BeforeAndAfter, _range_labels, _ranges
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 
@@ -98,6 +98,20 @@ def test_numbers_told_by_the_middles_of_cells_are_in_ranges_of_whole_cells(
 
     assert [bar["before"] for bar in found["bars"]] == [bar["after"] for bar in found["bars"]]
     assert len(found["bars"]) <= MOST_BARS + 1
+
+
+def test_cells_of_integers_are_named_by_their_first_and_last() -> None:
+    """Cells that end between two integers hold integers: nobody reads `2.5 to below 4.5` of years of school."""
+    domain = {"bounds": [0.5, 8.5], "cells": 4, "has_missing": False}
+    numbers = np.repeat(np.arange(1, 9), 25)
+    shown = pa.array((numbers + 1) // 2 * 2)
+
+    middles = change(pa.array(numbers), shown, columns=[{"name": "x", "domain": {**domain, "bounds": [1, 9]}}])
+    found = _ranges(pa.array(numbers), shown, np.array([2.5, 4.5, 6.5]))
+
+    assert [bar["label"] for bar in found["bars"]] == ["below 3", "3 to 4", "5 to 6", "7 or more"]
+    assert [bar["before"] for bar in found["bars"]] == [bar["after"] for bar in found["bars"]]
+    assert not any("below" in bar["label"] for bar in middles["bars"][1:])
 
 
 def test_numbers_that_are_kept_are_in_round_ranges() -> None:

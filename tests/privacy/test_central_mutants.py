@@ -27,6 +27,8 @@ import anonkit.dp_trees.split_selection
 from anonkit.checks.validation import validate
 from anonkit.dp_trees.split_selection import ENTROPY, GINI, MAX_CLASS
 from anonkit.errors import GuaranteeError, InternalError, ReleaseFormatError
+from anonkit.mechanisms.query_sensitivity import sensitivity_of
+from anonkit.methods import method_class, method_names
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 from tests.dp_trees import test_split_selection as scores
@@ -156,8 +158,11 @@ def mutate(monkeypatch: pytest.MonkeyPatch, mutant: Mutant) -> None:
                 monkeypatch.setattr(other, known, changed)
 
 
+METHODS = [method_class(name) for name in method_names()]
+"""All methods: one that is imported for the first time under a mutant would keep it."""
 RULE = "anonkit.dp_trees.additive_model.stacked:StackedPlan."
 FOUND = "anonkit.dp_trees.additive_model.pair_prequeries:PairFindings."
+SENSITIVITY = "anonkit.mechanisms.query_sensitivity:"
 TRIPLES = "anonkit.dp_trees.marginals.triple_choice:"
 SPIKES = "anonkit.dp_trees.release.private_spikes:SpikeMethod."
 PAIR_QUESTIONS = "anonkit.dp_trees.additive_model.pair_prequeries:PairQuestions."
@@ -188,23 +193,21 @@ REFUSED: dict[str, Mutant] = {
         method="dp-nb"),
     # --- sensitivities
     "Gini moves by 1": Mutant(
-        where="anonkit.dp_trees.split_selection:JointSelection.draws",
-        old="width = self.score.width(terms.n_classes, terms.max_rows)", new="width = 256", method="edprf"),
+        where=SENSITIVITY + "sensitivity_of", old="return 2 * STEPS", new="return STEPS", method="edprf"),
     "what a forest saves moves as one pair does": Mutant(
-        where="anonkit.dp_trees.marginals.view_choice:reading_width", old="4 * pairs * STEPS", new="4 * STEPS",
+        where=SENSITIVITY + "sensitivity_of", old="4 * pairs * STEPS", new="4 * STEPS",
         method="dp-marginals", parameters={"epsilon": 20.0}, policy=OF_NUMBERS),
     "what is read of a target moves by a row": Mutant(
-        where="anonkit.dp_trees.marginals.view_choice:_ReadingTaker.read", old="DEPENDENCE_WIDTH",
-        new="DEPENDENCE_WIDTH // 2",
+        where=SENSITIVITY + "sensitivity_of", old="moved = 2", new="moved = 1",
         method="dp-marginals", parameters=COSTLY, policy=OF_CODES),
     "a choice of a triple is free": Mutant(
         where="anonkit.dp_trees.marginals.learned_marginals:LearnedMarginals.draws",
         old="else (self.triple.draw,)", new="else ()", method="dp-marginals", parameters=LOOKED_FOR, policy=OF_MANY),
     "a choice of a triple moves by a row": Mutant(
-        where=TRIPLES + "with_triple", old="sensitivity=CHOICE_WIDTH", new="sensitivity=CHOICE_WIDTH // 2",
+        where=SENSITIVITY + "sensitivity_of", old="STEPS + STEPS + _ROUNDING", new="STEPS + _ROUNDING // 2",
         method="dp-marginals", parameters=LOOKED_FOR, policy=OF_MANY),
     "what is read of the best pair moves by half a row": Mutant(
-        where=TRIPLES + "with_triple", old="READING_WIDTH)", new="READING_WIDTH // 2)", method="dp-marginals",
+        where=SENSITIVITY + "sensitivity_of", old="of_best = STEPS", new="of_best = STEPS // 2", method="dp-marginals",
         parameters=LOOKED_FOR, policy=OF_MANY),
     "tables have twice what is left": Mutant(
         where="anonkit.dp_trees.marginals.table_plan:plan_of", old="shares(left.whole(law)",
@@ -219,21 +222,19 @@ REFUSED: dict[str, Mutant] = {
         where="anonkit.methods.dp_marginals:_of_triple", old="if learned.triple is None:",
         new="if not learned.triples:", method="dp-marginals", parameters=LOOKED_FOR, policy=OF_MANY),
     "an entropy moves as in a table of one row": Mutant(
-        where="anonkit.dp_trees.split_selection:_steepest", old="math.log2(max_rows + 1)", new="0", method="diffp-id3",
+        where=SENSITIVITY + "steepest_entropy", old="math.log2(most_rows + 1)", new="0", method="diffp-id3",
         parameters={"score": "entropy"}),
     "a choice has twice its rate": Mutant(
         where="anonkit.dp_trees.split_selection:JointSelection.draws",
-        old="rate = rate_within(units, width * self.slack)",
-        new="rate = 2 * rate_within(units, width * self.slack)", method="edprf"),
+        old="rate = rate_within(units,", new="rate = 2 * rate_within(units,", method="edprf"),
     "rates are rounded up": Mutant(
         where="anonkit.mechanisms.accounting:rate_within", old="rate = units // sensitivity",
         new="rate = 3 * units // (2 * sensitivity)", method="dp-nb"),
     "halves of a mean move by one step": Mutant(
-        where="anonkit.dp_trees.aggregates.tidy_tables:Planned.sensitivity", old="self.grid.steps if", new="1 if",
-        **AGGREGATES),
+        where=SENSITIVITY + "sensitivity_of", old="return high - low", new="return 1", **AGGREGATES),
     "a sum moves by half of its bound": Mutant(
-        where="anonkit.dp_trees.aggregates.tidy_tables:Planned.sensitivity", old="self.grid.largest",
-        new="self.grid.largest // 2", **AGGREGATES),
+        where=SENSITIVITY + "sensitivity_of", old="max(abs(low), abs(high))", new="max(abs(low), abs(high)) // 2",
+        **AGGREGATES),
     "each measurement has all of epsilon": Mutant(
         where="anonkit.dp_trees.aggregates.tidy_tables:AggregatePlan.draws",
         old="in zip(self.measurements, parts,", new="in zip(self.measurements, [units] * len(parts),", **AGGREGATES),
@@ -302,11 +303,11 @@ REFUSED: dict[str, Mutant] = {
         new="learned", method="dp-forest", parameters=CALIBRATED, policy=OF_MANY),
     "a calibration has twice its rate": Mutant(
         where="anonkit.dp_trees.additive_model.weighting:CalibrationStep.draw",
-        old="rate_within(self.units,", new="rate_within(2 * self.units,", method="dp-forest", parameters=CALIBRATED,
+        old="self.units,", new="2 * self.units,", method="dp-forest", parameters=CALIBRATED,
         policy=OF_MANY),
     "a row of a calibration counts twice": Mutant(
         where="anonkit.dp_trees.additive_model.weighting:CalibrationStep.draw",
-        old="sensitivity=CALIBRATION_BOUND", new="sensitivity=CALIBRATION_BOUND // 2", method="dp-forest",
+        old="self.units, CALIBRATION_BOUND", new="self.units, CALIBRATION_BOUND // 2", method="dp-forest",
         parameters=CALIBRATED, policy=OF_MANY),
     "regions follow from other rows of classes than are published": Mutant(
         where=RULE + "for_classes", old="[int(count) for count in", new="[int(count) // 1000 for count in",
@@ -334,8 +335,7 @@ REFUSED: dict[str, Mutant] = {
         where=FOUND + "draws", old="(self.dependence, self.interaction)", new="(self.dependence,)", method="dp-forest",
         parameters=READ, policy=OF_MANY),
     "a choice of a pair moves by a row": Mutant(
-        where="anonkit.dp_trees.additive_model.pair_interaction:PairInteraction.draw",
-        old="rate = rate_within(units, WIDTH)", new="WIDTH = 1\n    rate = rate_within(units, WIDTH)",
+        where=SENSITIVITY + "sensitivity_of", old="            return 2\n", new="            return 1\n",
         method="dp-forest", parameters=READ, policy=OF_MANY),
     "a choice of a pair has twice its rate": Mutant(
         where=PAIR_QUESTIONS + "_chosen", old="self.interaction.draw(units)", new="self.interaction.draw(2 * units)",
@@ -344,7 +344,7 @@ REFUSED: dict[str, Mutant] = {
         where=FOUND + "to_params", old="else self.interaction.to_params(schema)", new="else None", method="dp-forest",
         parameters=READ, policy=OF_MANY),
     "a reading of attributes moves by a row": Mutant(
-        where="anonkit.dp_trees.additive_model.pair_prequeries:ClassDependence.moved", old="return 2 *", new="return",
+        where=SENSITIVITY + "sensitivity_of", old="math.ceil(2 * summed", new="math.ceil(summed",
         method="dp-forest", parameters=READ, policy=OF_MANY),
     "a reading of attributes has twice its rate": Mutant(
         where=PAIR_QUESTIONS + "asked", old="self.dependence.draw(reading)", new="self.dependence.draw(2 * reading)",
@@ -589,7 +589,7 @@ def sensitivities() -> None:
         now = replace(score, of=getattr(anonkit.dp_trees.split_selection, made_by))
         for max_rows in (7, 81):
             moved = scores.changes(now, scores.all_tables(2, 40), max_rows)
-            assert moved.max() - moved.min() <= now.width(2, max_rows)
+            assert moved.max() - moved.min() <= sensitivity_of(now.query(2, max_rows))
 
 
 def people_are_capped() -> None:
@@ -662,8 +662,7 @@ NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
                new="1, 0"), selection.test_weighted_candidates_are_drawn_by_weight_and_score),
     "an entropy is steeper beyond its rows": (
         Mutant(where="anonkit.dp_trees.split_selection:_entropy",
-               old="slope = math.ceil(_steepest(max_rows) * _SCORE_STEPS)",
-               new="slope = math.ceil(_steepest(max_rows * 9) * _STEPS)"), sensitivities),
+               old="steepest_entropy(max_rows)", new="steepest_entropy(max_rows * 9)"), sensitivities),
     "an entropy is not capped": (
         Mutant(where="anonkit.dp_trees.split_selection:_entropy", old="slope * beyond", new="8 * slope * beyond"),
         sensitivities),

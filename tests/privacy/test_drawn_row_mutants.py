@@ -23,7 +23,7 @@ REFUSED = {
         new="Fraction(self.epsilon) * 2 * SEARCH_SHARE"),
     "the choice costs nothing": Mutant(where=METHOD + "_units", old=" - choice.units", new=""),
     "a row moves scores with a target in one direction": Mutant(
-        where="anonkit.k_anonymity.sampled_rows:width_of_scores", old="2 if has_target else 1", new="1"),
+        where="anonkit.mechanisms.query_sensitivity:sensitivity_of", old="2 if has_target else 1", new="1"),
     "k is one less than delta needs": Mutant(
         where=METHOD + "_drawn", old="class_size(sampled, units, self.delta, self.k)",
         new="class_size(sampled, units, self.delta, self.k) - 1"),

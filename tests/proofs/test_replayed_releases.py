@@ -396,7 +396,7 @@ def test_rows_dealt_by_position_lose_more_than_a_path() -> None:
 def test_the_loss_of_copies_is_reached_by_outcomes_that_are_large_in_every_tree() -> None:
     """Noisy counts of two trees with and without a row, copied by the published weights: the worst ratio is claimed."""
     bootstrap = PoissonBootstrap(trees=2).bootstrap
-    path = AccountedDraw(purpose="count", mechanism="discrete-laplace", rate=1 << 50, sensitivity=1)
+    path = AccountedDraw(purpose="count", mechanism="discrete-laplace", rate=1 << 50)
     claim = float(Accounting(draws=(path,), bootstrap=bootstrap).row_loss)
     shares = np.array(bootstrap.weights) / 2**bootstrap.word_bits
     copies, rate = np.arange(shares.size), path.rate * 2.0**-52

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from anonkit.budget_rules.model_queries import PairGain
 from anonkit.budget_rules.pair_rule import MOST_FEW_CELLS, PairGrid, PairRule, Places
 from anonkit.domains.coded_columns import IntArray
 from anonkit.dp_trees.additive_model.class_pairs import ClassPairs, groups_of, rule_of
@@ -30,12 +31,11 @@ from anonkit.dp_trees.questions import Counter
 from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, AccountedDraw, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.private_selection import permute_and_flip
+from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.published.tree_attributes import TreeSchema
 from anonkit.randomness import Randomness
 
 PURPOSE = "interacting pair"
-WIDTH = 2
-"""Rows of the range in which one row moves the gains of all pairs: each by one, up or down."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,8 +57,9 @@ class PairInteraction(ClassPairs):
 
     def draw(self, units: int) -> AccountedDraw:
         """Return the line of the account, for so many units of 2**-52 of epsilon."""
-        rate = rate_within(units, WIDTH)
-        return AccountedDraw(purpose=PURPOSE, mechanism=PERMUTE_AND_FLIP, rate=rate, sensitivity=WIDTH)
+        query = PairGain()
+        rate = rate_within(units, sensitivity_of(query))
+        return AccountedDraw(purpose=PURPOSE, mechanism=PERMUTE_AND_FLIP, rate=rate, query=query)
 
     def least_gain(self, draw: AccountedDraw) -> int:
         """Return the gain from which on a pair leads the tree, in rows: the score of no pair, a public number."""

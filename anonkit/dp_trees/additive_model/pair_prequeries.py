@@ -21,23 +21,22 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from anonkit.budget_rules import model_queries
 from anonkit.budget_rules.forest_rule import Rule, reading_share
 from anonkit.budget_rules.pair_rule import PairGrid, choice_share_of
 from anonkit.domains.coded_columns import IntArray
 from anonkit.dp_trees.additive_model.class_pairs import ClassPairs
 from anonkit.dp_trees.additive_model.pair_interaction import Interaction, PairInteraction
 from anonkit.dp_trees.marginals.exact_tables import error_of_independence
-from anonkit.dp_trees.marginals.noisy_readings import STEPS, Pair, Reading, reading_draw
+from anonkit.dp_trees.marginals.noisy_readings import Pair, Reading, reading_draw
 from anonkit.dp_trees.questions import Counter
 from anonkit.mechanisms.accounting import AccountedDraw
 from anonkit.mechanisms.discrete_laplace import UniformStream
+from anonkit.mechanisms.query_sensitivity import MANY_PAIRS, STEPS, sensitivity_of
 from anonkit.published.tree_attributes import TreeSchema
 from anonkit.randomness import Randomness
 
 PURPOSE = "dependence within classes"
-_MANY = 4
-"""Pairs of a small dependence that count as one of a large: the sum over as many pairs as would join all attributes is
-divided by it. By less, a row would move it further; by more, one factor behind many attributes would not show."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,13 +51,18 @@ class ClassDependence(ClassPairs):
         return min(len(self.groups) - 1, len(self.pairs))
 
     @property
+    def query(self) -> model_queries.ClassDependence:
+        """Query of the reading."""
+        return model_queries.ClassDependence(attributes=len(self.groups), pairs=len(self.pairs))
+
+    @property
     def moved(self) -> float:
-        """By how many rows one row moves what is read, at most."""
-        return 2 * max(1.0, self._summed / _MANY)
+        """By how many rows one row moves what is read, at most; rounding to steps is apart."""
+        return (sensitivity_of(self.query) - 2) / STEPS
 
     def draw(self, units: int) -> AccountedDraw:
-        """Return the line of the account, for so many units of 2**-52 of epsilon: two steps more, for rounding."""
-        return reading_draw(PURPOSE, units, math.ceil(self.moved * STEPS) + 2)
+        """Return the line of the account, for so many units of 2**-52 of epsilon."""
+        return reading_draw(PURPOSE, units, self.query)
 
     def distance(self, tables: Mapping[Pair, IntArray]) -> float:
         """Return what is read, in rows; 0 where chance explains all.
@@ -80,7 +84,7 @@ class ClassDependence(ClassPairs):
                 max(0.0, error_of_independence(tables[pair]) / 2 - self.rule.chance(self.rule.cells(pair)))
             )
         largest = sorted(distances, reverse=True)
-        return max(largest[0], math.fsum(largest[: self._summed]) / _MANY)
+        return max(largest[0], math.fsum(largest[: self._summed]) / MANY_PAIRS)
 
     def read(self, draw: AccountedDraw, tables: Mapping[Pair, IntArray], randomness: Randomness) -> Reading:
         """Return the distance with the noise of a draw."""

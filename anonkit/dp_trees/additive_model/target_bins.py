@@ -60,7 +60,7 @@ def bins_for(epsilon: float, rows: float) -> int:
 def histogram_draw(row_units: int) -> AccountedDraw:
     """Return the draw of the histogram, of what one row may cost in all: a row is in one of its cells."""
     rate = rate_within(int(row_units * TARGET_SHARE), 1)
-    return AccountedDraw(purpose="values of the target", mechanism=LAPLACE, rate=rate, sensitivity=1)
+    return AccountedDraw(purpose="values of the target", mechanism=LAPLACE, rate=rate)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -24,10 +24,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.budget_rules.model_queries import ClippedSum
 from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import FloatArray, IntArray
 from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
+from anonkit.mechanisms.query_sensitivity import sensitivity_of
 
 FEATURE_UNIT = 64
 """Features are in units of 1/64 of a natural logarithm."""
@@ -164,9 +166,10 @@ class WeightingStep:
         return NoisyStep(step=self, gradient=noisy_counts(gradient, first.rate, words), curvature=square)
 
 
-def _line(purpose: str, units: int, sensitivity: int) -> AccountedDraw:
-    rate = rate_within(units, sensitivity)
-    return AccountedDraw(purpose=purpose, mechanism=LAPLACE, rate=rate, sensitivity=sensitivity)
+def _line(purpose: str, units: int, bound: int) -> AccountedDraw:
+    query = ClippedSum(bound=bound)
+    rate = rate_within(units, sensitivity_of(query))
+    return AccountedDraw(purpose=purpose, mechanism=LAPLACE, rate=rate, query=query)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -253,12 +256,7 @@ class CalibrationStep:
     @property
     def draw(self) -> AccountedDraw:
         """The line of the account."""
-        return AccountedDraw(
-            purpose="gradient of the calibration",
-            mechanism=LAPLACE,
-            rate=rate_within(self.units, CALIBRATION_BOUND),
-            sensitivity=CALIBRATION_BOUND,
-        )
+        return _line("gradient of the calibration", self.units, CALIBRATION_BOUND)
 
     def noisy(self, gradient: IntArray, words: UniformStream) -> NoisyCalibration:
         """Noise the sums."""

@@ -20,10 +20,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from anonkit.budget_rules.model_queries import ModelQuery, PlaceHalves, PlaceSum, Table
 from anonkit.domains.rounding_grid import RoundingGrid
 from anonkit.dp_trees.aggregates.aggregate_requests import Request
 from anonkit.errors import ParameterError, PolicyError, did_you_mean
 from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, rate_within, shares
+from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import NumericAttribute, PublicAttribute, public_attribute
@@ -73,11 +75,12 @@ class Planned:
         return self.cells * parts_of(self.kind, self.grid)
 
     @property
-    def sensitivity(self) -> int:
-        """Sensitivity: the most that one row changes all values by, in sum."""
+    def query(self) -> ModelQuery:
+        """Query of all values together."""
         if self.grid is None or self.kind is MeasuredQuantity.POINTS:
-            return 1
-        return self.grid.steps if self.kind is MeasuredQuantity.HALVES else self.grid.largest
+            return Table()
+        kind = PlaceHalves if self.kind is MeasuredQuantity.HALVES else PlaceSum
+        return kind(low=self.grid.low, high=self.grid.high)
 
     @property
     def share(self) -> Fraction:
@@ -137,8 +140,8 @@ class AggregatePlan:
             AccountedDraw(
                 purpose=planned.purpose,
                 mechanism=LAPLACE,
-                rate=rate_within(part, planned.sensitivity),
-                sensitivity=planned.sensitivity,
+                rate=rate_within(part, sensitivity_of(planned.query)),
+                query=planned.query,
             )
             for planned, part in zip(self.measurements, parts, strict=True)
         )

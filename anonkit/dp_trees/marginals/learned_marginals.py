@@ -22,7 +22,7 @@ from anonkit.budget_rules.spike_rule import Amount
 from anonkit.domains.coded_columns import FloatArray, IntArray
 from anonkit.dp_trees.marginals.exact_tables import ExactTables
 from anonkit.dp_trees.marginals.mixture_rounding import in_units, number_totals, with_totals, without_values
-from anonkit.dp_trees.marginals.noisy_readings import STEPS, ColumnLayout, Pair, error_steps, private_best, private_tree
+from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout, Pair, error_steps, private_best, private_tree
 from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
 from anonkit.dp_trees.marginals.table_fit import (
     Completion,
@@ -52,6 +52,7 @@ from anonkit.mechanisms.accounting import AccountedDraw, ConcentratedChoice, Gau
 from anonkit.mechanisms.discrete_gaussian import gaussian_counts
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.mechanisms.private_selection import exponential_mechanism, permute_and_flip
+from anonkit.mechanisms.query_sensitivity import STEPS
 from anonkit.published.marginal_tables import OneWayTable, PairTable, TripleTable
 from anonkit.published.noisy_tables import LAPLACE, MISSING_ABOVE, is_faint, noise_variance
 from anonkit.published.one_thread import one_thread

@@ -23,6 +23,7 @@ from typing import Self
 import numpy as np
 
 from anonkit.budget_rules.marginal_rule import forest_of
+from anonkit.budget_rules.model_queries import ModelQuery
 from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import BoolArray, Codes, FloatArray, IntArray
 from anonkit.domains.number_bins import Grid
@@ -30,6 +31,7 @@ from anonkit.dp_trees.questions import CodedBatch
 from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.mechanisms.private_selection import permute_and_flip
+from anonkit.mechanisms.query_sensitivity import STEPS, sensitivity_of
 from anonkit.published.marginal_tables import MarginalSchema
 
 Pair = tuple[int, int]
@@ -95,10 +97,6 @@ class ColumnLayout:
         return batch.labels.astype(np.int64) if self.anchored else np.zeros(batch.n_rows, dtype=np.int64)
 
 
-STEPS = 256
-"""Steps of a score in a row."""
-WIDTH = 2 * STEPS
-"""Width of the range in which one row moves all scores: it may raise one and lower another."""
 Chooser = Callable[[IntArray, int, UniformStream, BoolArray], IntArray]
 """A private choice: `permute_and_flip` or `exponential_mechanism`."""
 
@@ -147,7 +145,7 @@ def private_tree(
 
     Privacy
     -------
-    Each choice costs `WIDTH` times the rate in epsilon; the candidates follow from earlier choices.
+    Each choice costs the sensitivity of a `PairError` times the rate; the candidates follow from earlier choices.
     """
     pairs, values = list(scores), np.array([list(scores.values())], dtype=np.int64)
     component = np.arange(n_columns)
@@ -181,21 +179,18 @@ def private_best(
     return chosen
 
 
-DEPENDENCE_WIDTH = 2 * STEPS + 2
-"""Steps by which one row moves the reading of a dependence: 2 rows, and rounding."""
-
-
-def reading_draw(purpose: str, units: int, width: int) -> AccountedDraw:
-    """Return the line of the account of a reading that one row moves by so many steps.
+def reading_draw(purpose: str, units: int, query: ModelQuery) -> AccountedDraw:
+    """Return the line of the account of a reading.
 
     Parameters
     ----------
     purpose : str
     units : int
         What a row may lose by it, in units of 2**-52 of epsilon.
-    width : int
+    query : ModelQuery
     """
-    return AccountedDraw(purpose=purpose, mechanism=LAPLACE, rate=rate_within(units, width), sensitivity=width)
+    rate = rate_within(units, sensitivity_of(query))
+    return AccountedDraw(purpose=purpose, mechanism=LAPLACE, rate=rate, query=query)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,9 +11,11 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from anonkit.budget_rules.model_queries import ModelQuery
 from anonkit.budget_rules.spike_rule import Amount
 from anonkit.mechanisms.accounting import AccountedDraw, ConcentratedChoice, GaussianDraw, rate_within
 from anonkit.mechanisms.concentrated_loss import changed_squared, rho_units_within
+from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE, changed_rows
 from anonkit.published.exact_losses import RATE_BITS
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
@@ -58,10 +60,10 @@ class RemainingBudget:
         """Return the draw of the noise of so many tables, for a part of `whole`."""
         if law == LAPLACE:
             rate = rate_within(units // times, 1)
-            return AccountedDraw(purpose=purpose, mechanism=LAPLACE, rate=rate, sensitivity=1, times=times)
+            return AccountedDraw(purpose=purpose, mechanism=LAPLACE, rate=rate, times=times)
         return GaussianDraw(purpose=purpose, rate=units // self.squared // times, times=times)
 
-    def choice(self, purpose: str, units: int, width: int, times: int) -> ConcentratedChoice:
+    def choice(self, purpose: str, units: int, query: ModelQuery, times: int) -> ConcentratedChoice:
         """Return the draw of so many choices by the exponential mechanism, for a part of the rho.
 
         Notes
@@ -70,8 +72,8 @@ class RemainingBudget:
         """
         changed = changed_rows(self.rows_per_unit, self.adjacency)
         a_choice = units // changed**2 // times
-        rate = math.isqrt(8 * a_choice * _ONE) // width
-        return ConcentratedChoice(purpose=purpose, rate=rate, sensitivity=width, times=times)
+        rate = math.isqrt(8 * a_choice * _ONE) // sensitivity_of(query)
+        return ConcentratedChoice(purpose=purpose, rate=rate, query=query, times=times)
 
     @property
     def row_rho_units(self) -> int:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from anonkit.budget_rules import marginal_rule as rule
-from anonkit.dp_trees.marginals.noisy_readings import WIDTH, ColumnLayout, Pair
+from anonkit.budget_rules.model_queries import PairError
+from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout, Pair
 from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
 from anonkit.mechanisms.accounting import (
     PERMUTE_AND_FLIP,
@@ -18,6 +19,7 @@ from anonkit.mechanisms.accounting import (
     rate_within,
     shares,
 )
+from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.published.noisy_tables import LAPLACE
 
 TableDraw = AccountedDraw | GaussianDraw
@@ -125,9 +127,10 @@ def can_hold(layout: ColumnLayout) -> bool:
 
 def _choice(left: RemainingBudget, law: str, purpose: str, units: int, times: int) -> ChoiceDraw:
     if law != LAPLACE:
-        return left.choice(purpose, units, WIDTH, times)
-    rate = rate_within(units // times, WIDTH)
-    return AccountedDraw(purpose=purpose, mechanism=PERMUTE_AND_FLIP, rate=rate, sensitivity=WIDTH, times=times)
+        return left.choice(purpose, units, PairError(), times)
+    query = PairError()
+    rate = rate_within(units // times, sensitivity_of(query))
+    return AccountedDraw(purpose=purpose, mechanism=PERMUTE_AND_FLIP, rate=rate, query=query, times=times)
 
 
 def names_of(layout: ColumnLayout, pair: Pair) -> tuple[str, str]:

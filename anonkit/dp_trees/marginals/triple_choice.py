@@ -14,26 +14,24 @@ from fractions import Fraction
 import numpy as np
 
 from anonkit.budget_rules import triple_rule
+from anonkit.budget_rules.model_queries import TargetRelation, TripleError
 from anonkit.budget_rules.triple_rule import TripleRule
 from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import IntArray
 from anonkit.dp_trees.grower import refuse_other_totals
 from anonkit.dp_trees.marginals.exact_tables import ExactTables, TripleCounts, least_error
-from anonkit.dp_trees.marginals.noisy_readings import STEPS, WIDTH, ColumnLayout, Reading, Triple, reading_draw
+from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout, Reading, Triple, reading_draw
 from anonkit.dp_trees.marginals.view_choice import ViewChoice, forecast_of
 from anonkit.dp_trees.questions import Counter
 from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, AccountedDraw, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.private_selection import permute_and_flip
+from anonkit.mechanisms.query_sensitivity import STEPS, sensitivity_of
 from anonkit.published.marginal_tables import groups_of_values
 from anonkit.randomness import Randomness
 
 READING = "relation of the target to pairs"
 CHOICE = "triple with the target"
-READING_WIDTH = STEPS + 2
-"""Steps by which one row moves what is read of the best pair: 1 row, and rounding."""
-CHOICE_WIDTH = WIDTH + 2
-"""Steps of the range in which one row moves the scores of all triples: 1 row up or down each, and rounding."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -95,13 +93,14 @@ def with_triple(
     if not asked.most_groups:
         return choice, None
     groups = groups_of(layout, asked.most_groups)
-    draw = reading_draw(READING, int(whole * Fraction(asked.reading_share)), READING_WIDTH)
+    draw = reading_draw(READING, int(whole * Fraction(asked.reading_share)), TargetRelation())
     reading = Reading.of(draw, best_pair(asked, exact, groups), UniformStream(randomness.child(READING)))
     choice = _spending(replace(choice, readings=(*choice.readings, reading)), draw.units, exact, rows)
     if not asked.is_little(reading.rows):
         return choice, None
-    rate = rate_within(int(whole * Fraction(asked.choice_share)), CHOICE_WIDTH)
-    paid = AccountedDraw(purpose=CHOICE, mechanism=PERMUTE_AND_FLIP, rate=rate, sensitivity=CHOICE_WIDTH)
+    query = TripleError()
+    rate = rate_within(int(whole * Fraction(asked.choice_share)), sensitivity_of(query))
+    paid = AccountedDraw(purpose=CHOICE, mechanism=PERMUTE_AND_FLIP, rate=rate, query=query)
     counts = TripleCounts(layout=layout, groups=groups, triples=list(asked.triples))
     tables = dict(counts.split(counter.sum_up(counts)))
     for table in tables.values():

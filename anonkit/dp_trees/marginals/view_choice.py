@@ -14,19 +14,15 @@ from fractions import Fraction
 import numpy as np
 
 from anonkit.budget_rules.marginal_rule import Forecast
+from anonkit.budget_rules.model_queries import ModelQuery, PairsDependence, TargetDependence
 from anonkit.budget_rules.spike_rule import Amount
 from anonkit.budget_rules.view_rule import AskedReading, ViewPlan, view_plan
 from anonkit.domains.coded_columns import FloatArray
 from anonkit.dp_trees.marginals.exact_tables import ExactTables, least_error
-from anonkit.dp_trees.marginals.noisy_readings import DEPENDENCE_WIDTH, STEPS, ColumnLayout, Pair, Reading, reading_draw
+from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout, Pair, Reading, reading_draw
 from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.randomness import Randomness
-
-
-def reading_width(pairs: int) -> int:
-    """Return the steps by which one row moves a reading of so many pairs: less than 4 rows for each, and rounding."""
-    return 4 * pairs * STEPS + 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,13 +80,14 @@ class _ReadingTaker:
 
     def read(self, asked: AskedReading) -> float:
         """Charge a reading, draw it, and return it in rows."""
+        query: ModelQuery = TargetDependence()
         if asked.joined is None:
-            value, width = self._dependence(), DEPENDENCE_WIDTH
+            value = self._dependence()
         else:
             errors = np.array(list(self._exact[asked.is_split].errors_of_independence().values()))
             value = saved(self.forecasts[asked.is_split], asked.edges, asked.joined, errors)
-            width = reading_width(asked.edges)
-        draw = reading_draw(asked.purpose, int(self._whole * Fraction(asked.share)), width)
+            query = PairsDependence(pairs=asked.edges)
+        draw = reading_draw(asked.purpose, int(self._whole * Fraction(asked.share)), query)
         self.left = self.left.after(draw.units)
         reading = Reading.of(draw, value, UniformStream(self._randomness.child(asked.purpose)))
         self.readings.append(reading)

@@ -130,7 +130,6 @@ class SpikeMethod(DeltaMethod):
                 purpose=f"spikes of {column.name}",
                 mechanism=LAPLACE,
                 rate=rate_within(spike_units(self._row_units, len(columns)), 1),
-                sensitivity=1,
             )
             for column in columns
         )

@@ -125,7 +125,7 @@ class StackedMethod(CellMethod, SpikeMethod):
         if self.n_rows:
             return None
         rate = rate_within(int(self._row_units * ROWS_SHARE), 1)
-        return AccountedDraw(purpose="number of rows", mechanism=LAPLACE, rate=rate, sensitivity=1)
+        return AccountedDraw(purpose="number of rows", mechanism=LAPLACE, rate=rate)
 
     def guarantee(self, policy: Policy) -> Guarantee:
         """State the promise: epsilon, in whole units, whatever the rule divides it into."""

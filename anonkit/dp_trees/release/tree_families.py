@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from anonkit.budget_rules.tree_rule import TOTALS, AskedTree
+from anonkit.budget_rules.tree_rule import TOTALS, RequestedTrees
 from anonkit.domains.coded_columns import FloatArray
 from anonkit.dp_trees.plan import Plan
 from anonkit.dp_trees.pruning import pruned
@@ -146,12 +146,12 @@ class CountingTree(StoppingTree):
 
     bins: int = bins_parameter(8)
 
-    def selection(self, asked: AskedTree) -> SplitSelection:
+    def selection(self, trees: RequestedTrees) -> SplitSelection:
         """Return the measure of noisy counts."""
         return NoisyCounts(
             measure=type(self).measure,
-            separate_totals=asked.paper.split == TOTALS,
-            undivided=asked.is_undivided,
+            separate_totals=trees.paper.split == TOTALS,
+            undivided=trees.is_undivided,
             exponential=getattr(self, "choice", "best") == "exponential",
         )
 

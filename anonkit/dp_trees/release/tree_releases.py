@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.budget_rules.tree_rule import CUTS, FLIP, PAPER_TREES, AskedTree, asked_tree
+from anonkit.budget_rules.tree_rule import CUTS, FLIP, PAPER_TREES, RequestedTrees, requested_trees
 from anonkit.domains.number_bins import Categories, named_classes, notes_on_bins
 from anonkit.dp_trees.grower import grow
 from anonkit.dp_trees.microdata import LeafCells, UniformRows, cells_of, label_of, rows_by_cell
@@ -102,10 +102,10 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
         super().__post_init__()
         check_integer("bins", self.bins, 2, 1024)
 
-    def asked(self, schema: TreeSchema) -> AskedTree:
-        """Return the trees that name and parameters ask for."""
+    def requested(self, schema: TreeSchema) -> RequestedTrees:
+        """Return the trees of the method with its parameters."""
         numbers = sum(attribute.split is Split.CUT and attribute.n_splits > 0 for attribute in schema.attributes)
-        return asked_tree(PAPER_TREES[self.name], vars(self), numbers)
+        return requested_trees(PAPER_TREES[self.name], vars(self), numbers)
 
     @abstractmethod
     def plan_of(self, schema: TreeSchema) -> P:
@@ -126,10 +126,10 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
 
     def published_claim(self) -> str | None:
         """Return what the paper claims, where something else holds: its rate of choices may need half of it."""
-        asked = asked_tree(PAPER_TREES[self.name], vars(self), 0)
-        if asked.slack == 1:
+        trees = requested_trees(PAPER_TREES[self.name], vars(self), 0)
+        if trees.slack == 1:
             return None
-        if asked.paper.law == FLIP:
+        if trees.paper.law == FLIP:
             return (
                 f"The paper claims epsilon = {self.epsilon:g}; what it chooses by permute-and-flip loses half of its "
                 "share, since a row that comes moves all scores one way."
@@ -181,26 +181,26 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
 class GrownTrees(TreeMethod[Plan]):
     """A tree method of the common grower: its choices are in the table of `budget_rules.tree_rule`."""
 
-    def selection(self, asked: AskedTree) -> SplitSelection:
+    def selection(self, trees: RequestedTrees) -> SplitSelection:
         """Return how splits are chosen."""
-        kind = CutThenAttribute if asked.paper.split == CUTS else JointSelection
-        return kind(score=SCORES[asked.score], mechanism=asked.paper.law, slack=asked.slack)
+        kind = CutThenAttribute if trees.paper.split == CUTS else JointSelection
+        return kind(score=SCORES[trees.score], mechanism=trees.paper.law, slack=trees.slack)
 
     def choices(self, schema: TreeSchema) -> Choices:
         """Return what makes this method's trees."""
         given = vars(self)
-        asked = self.asked(schema)
+        trees = self.requested(schema)
         return Choices(
-            rows=ROWS[asked.rows](trees=asked.trees),
-            levels=len(asked.weights),
-            weights=asked.weights,
-            selection=self.selection(asked),
-            leaf=LabelOnly(slack=asked.slack) if asked.has_labels else NoisyClassCounts(),
-            count_shares=asked.counted,
-            threshold=(one_deviation if asked.paper.compares_one else friedman_schuster) if asked.stops else None,
+            rows=ROWS[trees.rows](trees=trees.trees),
+            levels=len(trees.weights),
+            weights=trees.weights,
+            selection=self.selection(trees),
+            leaf=LabelOnly(slack=trees.slack) if trees.has_labels else NoisyClassCounts(),
+            count_shares=trees.counted,
+            threshold=(one_deviation if trees.paper.compares_one else friedman_schuster) if trees.stops else None,
             min_rows=given.get("min_rows", 0),
-            align=asked.paper.leaf_takes_rest,
-            square_root=asked.paper.square_root,
+            align=trees.paper.leaf_takes_rest,
+            square_root=trees.paper.square_root,
             noiseless_purity=given.get("stop") == "pure",
             vote=given.get("vote"),
             max_rows=given.get("max_rows", LARGEST_TABLE),

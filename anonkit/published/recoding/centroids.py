@@ -144,7 +144,7 @@ class Centroids(
 
     @property
     def columns(self) -> Mapping[str, Cells]:
-        """The value that every group shows in each column."""
+        """Cells of every group, by column."""
         return dict((*self.categories, *self.means))
 
     @property

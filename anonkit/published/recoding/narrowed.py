@@ -149,7 +149,7 @@ def _as_met(nodes: tuple[int, ...], held: IntArray, sets: Sequence[Sequence[IntA
 
 @dataclass(frozen=True, kw_only=True)
 class StoredBoxes(ReportPart):
-    """The parts that each box shows, as `params.json` has it: a set is written as the ends of its runs of parts."""
+    """The parts that each box shows, as `params.json` has them: a set is written as the ends of its runs of parts."""
 
     sets: tuple[tuple[tuple[int, ...], ...], ...]
     boxes: tuple[tuple[int, ...], ...]

@@ -42,9 +42,7 @@ from tests.dp_trees.tables import attribute, schema_of
 
 RATE = 2**52 // 4
 """A noise of scale 4 rows."""
-NOISE = HistogramNoise(
-    draw=AccountedDraw(purpose="histograms by class", mechanism="discrete-laplace", rate=RATE, sensitivity=1)
-)
+NOISE = HistogramNoise(draw=AccountedDraw(purpose="histograms by class", mechanism="discrete-laplace", rate=RATE))
 
 
 @dataclass(frozen=True)

@@ -13,18 +13,19 @@ from hypothesis import strategies as st
 
 from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.budget_rules.marginal_rule import forest_of
+from anonkit.budget_rules.model_queries import PairError
 from anonkit.dp_trees.marginals.noisy_readings import (
-    STEPS,
-    WIDTH,
     error_steps,
     private_best,
     private_tree,
 )
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.private_selection import permute_and_flip
+from anonkit.mechanisms.query_sensitivity import STEPS, sensitivity_of
 from anonkit.randomness import Randomness
 from tests.mechanisms.test_private_selection import law_of_permute_and_flip
 
+WIDTH = sensitivity_of(PairError())
 ONE = 1 << 52
 
 

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.auditing.epsilon_audit import lower_bound
+from anonkit.budget_rules.model_queries import PairError
 from anonkit.budget_rules.spike_rule import Amount
 from anonkit.budget_rules.view_rule import delta_may_pay
 from anonkit.checks.account_lines import epsilon_of
-from anonkit.dp_trees.marginals.noisy_readings import WIDTH
 from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
 from anonkit.dp_trees.marginals.table_plan import plan_of
 from anonkit.errors import ParameterError
@@ -28,6 +28,7 @@ from anonkit.mechanisms.accounting import (
 )
 from anonkit.mechanisms.discrete_gaussian import gaussian_counts
 from anonkit.mechanisms.discrete_laplace import UniformStream
+from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE, noise_variance
 from anonkit.randomness import Randomness
@@ -66,17 +67,17 @@ def test_a_choice_costs_the_square_of_its_range() -> None:
     """By the formula, with each of two replaced rows twice: sixteen times the price of one row that comes."""
     one, sixteen = (
         RemainingBudget(units=ONE, delta=Fraction(1e-6), rows_per_unit=rows, adjacency=adjacency).choice(
-            "c", 1 << 44, WIDTH, 3
+            "c", 1 << 44, PairError(), 3
         )
         for rows, adjacency in ((1, ADD_OR_REMOVE), (2, REPLACE))
     )
-    assert one.exact_rho == 3 * Fraction(one.rate * WIDTH, ONE) ** 2 / 8
+    assert one.exact_rho == 3 * Fraction(one.rate * sensitivity_of(PairError()), ONE) ** 2 / 8
     assert 0.999 * Fraction(1 << 44, ONE) < one.exact_rho <= Fraction(1 << 44, ONE)
     assert sixteen.rate == pytest.approx(one.rate / 4, rel=1e-4)
     line = one.to_params()
     assert (line["mechanism"], line["rho"]) == ("exponential", one.rho)
     with pytest.raises(ParameterError, match="outside its range"):
-        ConcentratedChoice(purpose="c", rate=0, sensitivity=1)
+        ConcentratedChoice(purpose="c", rate=0, query=PairError())
 
 
 def test_without_a_delta_there_is_epsilon_alone() -> None:

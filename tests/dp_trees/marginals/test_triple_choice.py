@@ -12,14 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.auditing.epsilon_audit import lower_bound
+from anonkit.budget_rules.model_queries import TargetRelation, TripleError
 from anonkit.budget_rules.triple_rule import MOST_COUNTS, MOST_TRIPLES, TripleRule
 from anonkit.dp_trees.marginals.exact_tables import ExactTables, TripleCounts
-from anonkit.dp_trees.marginals.noisy_readings import STEPS, ColumnLayout
+from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout
 from anonkit.dp_trees.marginals.triple_choice import (
     CHOICE,
-    CHOICE_WIDTH,
     READING,
-    READING_WIDTH,
     best_pair,
     chosen_triple,
     groups_of,
@@ -29,6 +28,7 @@ from anonkit.dp_trees.marginals.triple_choice import (
 from anonkit.dp_trees.questions import BatchCounter
 from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, AccountedDraw, rate_within, units_of
 from anonkit.mechanisms.discrete_laplace import UniformStream
+from anonkit.mechanisms.query_sensitivity import STEPS, sensitivity_of
 from anonkit.published.marginal_tables import groups_of_values
 from anonkit.randomness import Randomness
 from tests.dp_trees.marginals.tables_of_pairs import batch_of, drawn, layout_of, learned
@@ -42,8 +42,8 @@ Rows = tuple[tuple[int, ...], ...]
 
 def paid(epsilon: float) -> AccountedDraw:
     """The line of a choice for so much."""
-    rate = rate_within(units_of(epsilon), CHOICE_WIDTH)
-    return AccountedDraw(purpose=CHOICE, mechanism=PERMUTE_AND_FLIP, rate=rate, sensitivity=CHOICE_WIDTH)
+    rate = rate_within(units_of(epsilon), sensitivity_of(TripleError()))
+    return AccountedDraw(purpose=CHOICE, mechanism=PERMUTE_AND_FLIP, rate=rate, query=TripleError())
 
 
 def batch(rows: Rows) -> Any:
@@ -104,8 +104,8 @@ def test_no_small_table_moves_a_score_by_more_than_a_row_and_a_step() -> None:
             moved = known[tuple(sorted([*rows, more]))] - before
             assert np.abs(moved).max() <= STEPS + 1
             widest = max(widest, int(max(moved.max(), 0) - min(moved.min(), 0)))
-    assert STEPS < 2 * widest <= 2 * CHOICE_WIDTH
-    assert CHOICE_WIDTH == 2 * (STEPS + 1)
+    assert STEPS < 2 * widest <= 2 * sensitivity_of(TripleError())
+    assert sensitivity_of(TripleError()) == 2 * (STEPS + 1)
 
 
 ROW = st.tuples(*(st.integers(0, 1) for _ in range(4)), st.integers(0, 1))
@@ -123,7 +123,7 @@ def test_one_row_moves_scores_and_the_reading_by_a_row_each(rows: list[tuple[int
         exact = ExactTables.counted(FOUR, FOUR.pairs, BatchCounter(lambda held=held: [held]))  # type: ignore[misc]
         read.append(best_pair(SMALL, exact, groups_of(FOUR, SMALL.most_groups)))
     assert abs(read[1] - read[0]) <= 1 + 1e-9
-    assert READING_WIDTH == STEPS + 2
+    assert sensitivity_of(TargetRelation()) == STEPS + 2
 
 
 def test_the_law_of_the_choice_on_neighbours_is_within_its_price() -> None:

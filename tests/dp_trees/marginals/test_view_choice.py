@@ -10,17 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.budget_rules.marginal_rule import Forecast, dependence_share, stage_shares
+from anonkit.budget_rules.model_queries import PairsDependence, TargetDependence
 from anonkit.budget_rules.spike_rule import Amount
 from anonkit.budget_rules.view_rule import purpose_of_gain
 from anonkit.dp_trees.marginals.exact_tables import ExactTables, least_error
-from anonkit.dp_trees.marginals.noisy_readings import DEPENDENCE_WIDTH, STEPS
 from anonkit.dp_trees.marginals.view_choice import (
     chosen_view,
     forecast_of,
-    reading_width,
     saved,
 )
 from anonkit.dp_trees.questions import BatchCounter
+from anonkit.mechanisms.query_sensitivity import STEPS, sensitivity_of
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
 from anonkit.randomness import Randomness
 from tests.dp_trees.marginals.tables_of_pairs import batch_of, chain, layout_of, learned, left_of, rows_of_classes
@@ -62,7 +62,7 @@ def test_no_small_table_moves_an_error_by_four() -> None:
                 after = exact_of([*rows, more], [2, 2], 0).errors_of_independence()[0, 1]
                 worst = max(worst, abs(after - before))
     assert 1.0 < worst < 4.0
-    assert reading_width(1) == 4 * 256 + 2
+    assert sensitivity_of(PairsDependence(pairs=1)) == 4 * 256 + 2
 
 
 def small_tables(classes: int, values: int, most: int) -> list[np.ndarray]:
@@ -83,7 +83,7 @@ def test_one_row_moves_the_least_error_by_two_at_most(classes: int, values: int,
             more[at] += 1
             worst = max(worst, abs(least_error(more) - before))
     assert worst == pytest.approx(2)
-    assert DEPENDENCE_WIDTH == 2 * 256 + 2
+    assert sensitivity_of(TargetDependence()) == 2 * 256 + 2
 
 
 @settings(max_examples=100, deadline=None)
@@ -136,7 +136,7 @@ def test_what_a_forest_saves_moves_no_further_than_the_errors_of_its_pairs(
     moved = np.maximum(errors + draw.uniform(-4, 4, len(pairs)), 0)
     first, second = (saved(forecast, edges, Amount(law=law, loss=loss), own) for own in (errors, moved))
     assert abs(second - first) <= np.sort(np.abs(moved - errors))[-edges:].sum() + 1e-9
-    assert abs(second - first) * STEPS < reading_width(edges) - 2 + 1e-6
+    assert abs(second - first) * STEPS < sensitivity_of(PairsDependence(pairs=edges)) - 2 + 1e-6
 
 
 def test_what_a_forest_saves_is_as_sensitive_as_it_is_priced() -> None:

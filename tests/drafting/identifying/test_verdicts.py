@@ -93,7 +93,7 @@ def test_a_verdict_does_not_depend_on_the_order_of_rows(engine: Engine, data: st
 
 @given(matching=st.lists(st.booleans(), max_size=30), share=st.floats(0, 1), least=st.integers(0, 9))
 def test_enough_cells_match_when_counted_to_the_end(matching: list[bool], share: float, least: int) -> None:
-    """Stopping early gives the verdict of counting all, at shares that are no whole number of cells, too."""
+    """Stopping early changes no answer, at shares that are no whole number of cells, too."""
     texts = ["x" if one else "-" for one in matching]
     for enough in (share * len(texts), 0.95 * len(texts), max(share * len(texts), least)):
         assert _enough_match("x".__eq__, texts, enough) is (sum(matching) >= enough)
