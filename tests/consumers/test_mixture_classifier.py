@@ -39,10 +39,10 @@ def test_any_column_is_predicted_from_the_others() -> None:
         name: {"categories": values, "missing": "first"}
         for name, values in (("city", ["Bonn", "Ulm"]), ("land", ["west", "south"]), ("sex", ["f", "m"]))
     }
+    policy = Policy.from_dict({"columns": columns})
     release = anonkit.release(
-        rows, method="dp-marginals", epsilon=20.0, policy=Policy.from_dict({"columns": columns}), no_target=True, seed=1,
-        ledger=None,
-    )  # fmt: skip
+        rows, method="dp-marginals", epsilon=20.0, policy=policy, no_target=True, seed=1, ledger=None
+    )
     queries = {
         "land": ({"city": ["Bonn", "Ulm"], "sex": ["f", "m"]}, ["west", "south"]),
         "city": ({"land": ["west", "south"], "sex": ["f", "f"]}, ["Bonn", "Ulm"]),
