@@ -77,11 +77,6 @@ class AnswerCounts:
         """Unbiased estimates per class, shape (n_classes,)."""
         return np.asarray(self._factor() @ self.answers.labels)
 
-    @property
-    def error(self) -> float:
-        """Standard error of their sum."""
-        return float(np.sqrt((self._factor() ** 2).sum()))
-
     def sides(self) -> tuple[FloatArray, FloatArray]:
         """Return the counts of the rows that pass each test, and of those that fail it, shape (n_tests, n_classes)."""
         tables = [self._by_value(attribute) for attribute in range(len(self.answers.codes))]

@@ -60,8 +60,7 @@ class RandomizedTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     max_depth : int
         Most tests on a path.
     min_rows : float
-        A node estimated to hold fewer rows is a leaf; so is one that holds fewer than two standard errors of the
-        estimate.
+        A node estimated to hold fewer rows is a leaf.
     cells : int
         Cells of each number's public bounds, for "dtcrd".
 

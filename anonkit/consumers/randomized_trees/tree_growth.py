@@ -19,10 +19,6 @@ class NodeCounts(Protocol):
     def counts(self) -> FloatArray:
         """Unbiased estimates per class, shape (n_classes,); they may be negative."""
 
-    @property
-    def error(self) -> float:
-        """Standard error of their sum that is due to noise; 0 where it is not known."""
-
     def sides(self) -> tuple[FloatArray, FloatArray]:
         """Return the counts of the rows that pass each test, and of those that fail it, shape (n_tests, n_classes)."""
 
@@ -49,8 +45,6 @@ class StoppingRule:
     max_depth: int = 6
     min_rows: float = 20.0
     """A node estimated to hold fewer rows is a leaf."""
-    errors: float = 2.0
-    """And one estimated to hold fewer than so many standard errors of that estimate: its rows may be noise alone."""
 
 
 def grow(node: NodeCounts, rule: StoppingRule, depth: int = 0) -> GrownNode:
@@ -65,8 +59,7 @@ def grow(node: NodeCounts, rule: StoppingRule, depth: int = 0) -> GrownNode:
         Tests above the root.
     """
     counts = np.maximum(node.counts, 0.0)
-    least = max(rule.min_rows, rule.errors * node.error)
-    if depth >= rule.max_depth or counts.sum() < least or np.count_nonzero(counts) < 2:
+    if depth >= rule.max_depth or counts.sum() < rule.min_rows or np.count_nonzero(counts) < 2:
         return GrownNode(counts=counts)
     test = _best(node, counts)
     if test is None:

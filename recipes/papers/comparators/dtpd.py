@@ -37,8 +37,6 @@ class FlippedCounts:
     """Records that match the path."""
     inverted: IntArray
     """Records that match its inverse."""
-    error: float = 0.0
-    """The paper's tree does not look at it."""
 
     @property
     def counts(self) -> FloatArray:

@@ -17,7 +17,6 @@ class ExactCounts:
 
     records: np.ndarray
     classes: np.ndarray
-    error: float = 0.0
 
     @property
     def counts(self) -> np.ndarray:
@@ -32,7 +31,7 @@ class ExactCounts:
     def below(self, test: int, passed: bool) -> ExactCounts:
         """Records on one side."""
         rows = self.records[:, test] == passed
-        return ExactCounts(self.records[rows], self.classes[rows], self.error)
+        return ExactCounts(self.records[rows], self.classes[rows])
 
 
 def shares_of(root: object, records: np.ndarray) -> np.ndarray:
@@ -56,18 +55,11 @@ def test_exact_counts_give_the_tree_of_scikit_learn() -> None:
     assert root.test in (1, 2)
 
 
-@pytest.mark.parametrize(
-    ("rule", "error"),
-    [
-        (StoppingRule(max_depth=0), 0.0),
-        (StoppingRule(min_rows=1_001), 0.0),
-        (StoppingRule(min_rows=0, errors=2.0), 501.0),
-    ],
-)
-def test_a_node_with_too_little_is_a_leaf(rule: StoppingRule, error: float) -> None:
-    """At the depth, below the least rows, and below two standard errors of the estimate."""
+@pytest.mark.parametrize("rule", [StoppingRule(max_depth=0), StoppingRule(min_rows=1_001)])
+def test_a_node_with_too_little_is_a_leaf(rule: StoppingRule) -> None:
+    """At the depth, and below the least rows."""
     records, classes = table()
-    root = grow(ExactCounts(records, classes, error), rule)
+    root = grow(ExactCounts(records, classes), rule)
     assert root.test is None
     assert np.allclose(shares_of(root, records), np.bincount(classes) / 1_000)
 
