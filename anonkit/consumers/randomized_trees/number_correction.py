@@ -15,7 +15,7 @@ from anonkit.estimators.consistent_counts import expectation_maximization
 from anonkit.published.channels.transformed_response import TransformedResponse
 
 _REACH = 4
-"""Standard deviations of the noise beyond the grid that have cells of their own, as in Agrawal & Srikant's normal."""
+"""Standard deviations of the noise beyond the grid that have cells of their own; one draw in 16,000 lies farther out."""
 
 
 def corrected_cells(noisy: FloatArray, groups: IntArray, noise: TransformedResponse, grid: Grid) -> IntArray:
