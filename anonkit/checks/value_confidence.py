@@ -61,7 +61,7 @@ class ValueConfidence(
     @property
     def lift(self) -> float:
         """Ratio of the highest confidence to the base rate."""
-        return lift(self.highest_confidence, self.holders, self.records)
+        return float(lift(self.highest_confidence, self.holders, self.records))
 
     @property
     def share_above_half(self) -> float:

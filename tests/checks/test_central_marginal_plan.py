@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.checks.central_marginal_plan import is_none, is_thresholded, shown_in_mixtures
-from anonkit.checks.central_params import ALL_ROWS, PublicColumn, PublicDomain, PublicFacts
+from anonkit.checks.central_params import ALL_ROWS, Family, PublicColumn, PublicDomain, PublicFacts
 from anonkit.errors import ReleaseFormatError
 from anonkit.policy.declaration import Policy
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE, MISSING_ABOVE, is_faint, noise_variance
@@ -134,7 +134,7 @@ def test_pairs_tell_of_missing_where_it_has_a_group_of_its_own() -> None:
     domain = PublicDomain(categories=("a", "b"), bounds=None, cells=2, has_missing=True)
     names = ("job", "town")
     columns = tuple(PublicColumn(name=name, domain=domain) for name in names)
-    split = PublicFacts(method="dp-marginals", parameters={}, target=ALL_ROWS, attributes=columns, has_target=False)
+    split = PublicFacts(family=Family.MARGINALS, parameters={}, target=ALL_ROWS, attributes=columns, has_target=False)
     rate = 1 << 50
     count = round(2.5 * math.sqrt(noise_variance(rate)))
 

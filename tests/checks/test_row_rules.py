@@ -13,7 +13,7 @@ import pytest
 from checks.forgeries import Edit, Files, forged, verdict
 
 import anonkit
-from anonkit.checks.central_params import PublicColumn, PublicDomain, PublicFacts, facts_of
+from anonkit.checks.central_params import Family, PublicColumn, PublicDomain, PublicFacts, facts_of
 from anonkit.checks.row_rules import ClassRules, changed_at_most, masks_of, rules_of
 from anonkit.domains.public_rules import PublicRules
 from anonkit.errors import GuaranteeError, ReleaseFormatError
@@ -227,7 +227,7 @@ def test_a_rule_forbids_cells_of_a_number_and_a_bin_only_where_none_is_left() ->
             {"never": {"sex": ["m"], "age": [0, 9]}, "source": "policy"},
         ]
     }
-    shape = PublicFacts(method="dp-forest", parameters={}, target=target, attributes=())
+    shape = PublicFacts(family=Family.STACKED, parameters={}, target=target, attributes=())
     rules = ClassRules.of(stated, shape)
     assert rules.columns == ["age", "sex"]
     rows = pa.record_batch({"sex": ["m", "f", "f", None], "age": [5, 10, 9.0, 5]})
