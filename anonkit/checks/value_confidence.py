@@ -61,7 +61,8 @@ class ValueConfidence(
     @property
     def lift(self) -> float:
         """Ratio of the highest confidence to the base rate."""
-        return lift(self.highest_confidence, self.holders, self.records)
+        ratio: float = lift(self.highest_confidence, self.holders, self.records)
+        return ratio
 
     @property
     def share_above_half(self) -> float:
