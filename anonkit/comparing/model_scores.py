@@ -282,7 +282,8 @@ class FrontierPoint(
     @property
     def epsilon(self) -> float | str | None:
         """Epsilon of its promise, as the report has it."""
-        return self.guarantee.get("parameters", {}).get("epsilon")
+        stated: float | str | None = self.guarantee.get("parameters", {}).get("epsilon")
+        return stated
 
 
 def best_scores(scores: Mapping[str, Mapping[str, Any]], measure: str) -> dict[str, float | None]:
