@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from anonkit.checks.class_relation import NUMBERED, ClassRows, lost
+from anonkit.checks.class_relation import NUMBERED, DealtClasses, lost
 from anonkit.checks.counted_as import CountedAs, LookedAt, ReadValues, read_lines
 from anonkit.checks.diversity import NOTHING, Pairs, united, worst_of, worst_told
 from anonkit.checks.people import Counts, HeldByPeople, ValueRows, holders_of, told
@@ -125,7 +125,7 @@ class CountedValues:
     """People with a value, by class; nobody where people are not counted."""
 
     @classmethod
-    def of(cls, classes: ClassRows, domain: Domain, unit: str | None = None) -> CountedValues:
+    def of(cls, classes: DealtClasses, domain: Domain, unit: str | None = None) -> CountedValues:
         """Count the values of one column in every class.
 
         Parameters
@@ -296,7 +296,7 @@ class WorstClass:
         """Column that it looks at."""
         return (self.domain.name,)
 
-    def __call__(self, classes: ClassRows) -> tuple[int, dict[str, float]]:
+    def __call__(self, classes: DealtClasses) -> tuple[int, dict[str, float]]:
         """Return the rows with a value, and the figures."""
         own = CountedValues.of(classes, self.domain)
         return int(own.rows_of_pairs.sum()), own.worst(self.domain, self.counted, self.recursive)
@@ -315,7 +315,7 @@ class WorstClass:
 
 
 @dataclass(frozen=True, kw_only=True)
-class UniformRows:
+class RowsInUniformClasses:
     """Counts the rows in classes of one value."""
 
     domain: Domain
@@ -325,7 +325,7 @@ class UniformRows:
         """Column that it looks at."""
         return (self.domain.name,)
 
-    def __call__(self, classes: ClassRows) -> int:
+    def __call__(self, classes: DealtClasses) -> int:
         """Return their number."""
         lines = classes.lines
         ((rows,),) = lines.connection.execute(
@@ -347,7 +347,7 @@ class ValuesOfClasses:
         """Columns that it looks at."""
         return (self.domain.name, *_given(self.unit))
 
-    def __call__(self, classes: ClassRows) -> CountedValues:
+    def __call__(self, classes: DealtClasses) -> CountedValues:
         """Count them."""
         return CountedValues.of(classes, self.domain, self.unit)
 
@@ -363,7 +363,7 @@ class PeopleOfClasses:
         """Column that it looks at."""
         return (self.unit,)
 
-    def __call__(self, classes: ClassRows) -> Counts:
+    def __call__(self, classes: DealtClasses) -> Counts:
         """Count them."""
         lines = classes.lines
         people = f"count(DISTINCT {lines.column(self.unit)})::BIGINT AS n"
@@ -383,7 +383,7 @@ class PeopleOfValues:
         """Columns that it looks at."""
         return (*(domain.name for domain in self.domains), self.unit)
 
-    def __call__(self, people: ClassRows) -> list[tuple[Counts, Counts, int]]:
+    def __call__(self, people: DealtClasses) -> list[tuple[Counts, Counts, int]]:
         """Return, by column, values and the people with each, and the people with any."""
         lines, out = people.lines, []
         for domain in self.domains:

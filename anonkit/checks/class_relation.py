@@ -35,7 +35,7 @@ _IN_A_MESSAGE = 1 << 16
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ClassRows:
+class DealtClasses:
     """The rows of some whole classes; for what is measured of people, of some people with all their rows."""
 
     lines: Lines
@@ -52,12 +52,12 @@ class ClassMeasure(Protocol):
         """Columns that it looks at."""
         ...
 
-    def __call__(self, classes: ClassRows, /) -> Any:
+    def __call__(self, classes: DealtClasses, /) -> Any:
         """Measure them."""
         ...
 
 
-class Classes(Protocol):
+class ClassRelation(Protocol):
     """The classes of a table, wherever its rows are."""
 
     @property
@@ -79,7 +79,7 @@ class Classes(Protocol):
 
 
 @contextmanager
-def classes_of(table: Table, quasi_identifiers: Sequence[str], columns: Sequence[str]) -> Iterator[Classes]:
+def classes_of(table: Table, quasi_identifiers: Sequence[str], columns: Sequence[str]) -> Iterator[ClassRelation]:
     """Open the classes of a table.
 
     Parameters
@@ -133,17 +133,17 @@ class ClassesHere:
         return cls(lines=numbered, rows=np.asarray(rows, dtype=np.int64))
 
     def values_of(self, names: Sequence[str]) -> Iterator[tuple[str, Lines]]:
-        """Yield the rows for every column; see `Classes`."""
+        """Yield the rows for every column; see `ClassRelation`."""
         return ((name, self.lines) for name in names)
 
     def each(self, measures: Sequence[ClassMeasure]) -> Iterator[list[Any]]:
-        """Yield the result of each measure when it is wanted; see `Classes`."""
+        """Yield the result of each measure when it is wanted; see `ClassRelation`."""
         for measure in measures:
             yield self.each_person(measure, "")
 
     def each_person(self, measure: ClassMeasure, unit: str) -> list[Any]:
-        """Return the result of a measure; see `Classes`."""
-        return [measure(ClassRows(lines=self.lines, rows=self.rows))] if self.rows.size else []
+        """Return the result of a measure; see `ClassRelation`."""
+        return [measure(DealtClasses(lines=self.lines, rows=self.rows))] if self.rows.size else []
 
 
 def _same(keys: Mapping[str, str]) -> str:
@@ -192,7 +192,7 @@ class SpreadClasses:
         )
 
     def values_of(self, names: Sequence[str]) -> Iterator[tuple[str, Lines]]:
-        """Yield the cells of each column, as workers have counted them; see `Classes`.
+        """Yield the cells of each column, as workers have counted them; see `ClassRelation`.
 
         Raises
         ------
@@ -209,7 +209,7 @@ class SpreadClasses:
                 yield name, Lines(connection=connection, source=source, names={name: "c0"}, weight="n")
 
     def each(self, measures: Sequence[ClassMeasure]) -> Iterator[list[Any]]:
-        """Yield the results of all groups of classes, dealt once for all measures; see `Classes`."""
+        """Yield the results of all groups of classes, dealt once for all measures; see `ClassRelation`."""
         n_groups = self.starts.size - 1
         found = self._worked(measures, None, n_groups) if measures and n_groups else {}
         if measures and found.keys() != set(range(n_groups)):
@@ -218,7 +218,7 @@ class SpreadClasses:
             yield [found[group][1][at] for group in range(n_groups)]
 
     def each_person(self, measure: ClassMeasure, unit: str) -> list[Any]:
-        """Return the results of all groups of people; see `Classes`."""
+        """Return the results of all groups of people; see `ClassRelation`."""
         found = self._worked([measure], unit, max(-(-int(self.rows.sum()) // _TOGETHER), 1))
         if sum(rows for rows, _ in found.values()) != int(self.rows.sum()):
             raise lost()
@@ -336,7 +336,7 @@ class MeasureGroup:
                 if connection.execute(f"SELECT 1 FROM {source} WHERE {own_group} <> {group} LIMIT 1").fetchall():
                     raise lost()  # else whoever has rows in two groups is two people
             lines = Lines(connection=connection, source=source, names=own, weight="n")
-            made = [measure(ClassRows(lines=lines, rows=rows)) for measure in self.measures]
+            made = [measure(DealtClasses(lines=lines, rows=rows)) for measure in self.measures]
             yield group, pickle.dumps((_rows_of(dealt), made))
 
 

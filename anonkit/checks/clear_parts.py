@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from anonkit.checks.class_counts import has_order, is_whole
-from anonkit.checks.class_relation import ClassRows
+from anonkit.checks.class_relation import DealtClasses
 from anonkit.checks.counted_as import is_named_like_codes
 from anonkit.checks.table_scans import Lines
 from anonkit.documents import ReportPart
@@ -224,7 +224,7 @@ class PartsOfClasses:
         """Columns that it looks at."""
         return (*self.parts, *(() if self.unit is None else (self.unit,)))
 
-    def __call__(self, classes: ClassRows) -> list[tuple[int, ...]]:
+    def __call__(self, classes: DealtClasses) -> list[tuple[int, ...]]:
         """Return lines of sizes, and how many parts have them; see `_sizes_of`."""
         measured = self.measured if self.measured in self.parts else None
         query = _parts_query(classes.lines, self.parts, measured, self.width, self.unit)

@@ -21,12 +21,12 @@ from anonkit.checks.class_counts import (
     Domain,
     PeopleOfClasses,
     PeopleOfValues,
-    UniformRows,
+    RowsInUniformClasses,
     ValuesOfClasses,
     WorstClass,
     published_figures,
 )
-from anonkit.checks.class_relation import Classes, classes_of
+from anonkit.checks.class_relation import ClassRelation, classes_of
 from anonkit.checks.clear_parts import ClearParts, KnownBeside, KnownValues, clear_measures, clear_parts
 from anonkit.checks.counted_as import ReadValues
 from anonkit.checks.diversity import UniformClasses, uniform_shares
@@ -177,7 +177,7 @@ def measure(
     with classes_of(table, quasi_identifiers, (*looked, *further)) as classes:
         domains: list[Domain] = []
         worst: list[WorstClass] = []
-        uniform: list[UniformRows] = []
+        uniform: list[RowsInUniformClasses] = []
         codings: dict[str, Coding] = {}
         listed_people: dict[str, ListedValues] = {}
         known: dict[str, KnownValues] = {}
@@ -194,7 +194,7 @@ def measure(
             if by_people and name in valued and name in listed:
                 listed_people[name] = ListedValues.of(lines.connection, codings[name], domain)
             if name == target:
-                uniform.append(UniformRows(domain=Domain.of(lines, name, reading, missing_is_value=True)))
+                uniform.append(RowsInUniformClasses(domain=Domain.of(lines, name, reading, missing_is_value=True)))
             if beside is not None and name in clear:
                 known[name] = KnownValues.of(lines, name, beside)
         parts = [] if beside is None else clear_measures(beside, known, unit)
@@ -245,7 +245,7 @@ def _with_people(found: Disclosure, people: PeopleCounts | None) -> Disclosure:
 
 
 def _by_people(
-    classes: Classes,
+    classes: ClassRelation,
     domains: Sequence[Domain],
     sensitive: Sequence[str],
     listed: Mapping[str, ListedValues],

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from anonkit.checks.class_relation import ClassRows, classes_of, table_of
+from anonkit.checks.class_relation import DealtClasses, classes_of, table_of
 from anonkit.checks.table_scans import combined, scanned
 
 
@@ -86,7 +86,7 @@ class WholeSets:
         """Column that it looks at."""
         return (self.unit,)
 
-    def __call__(self, people: ClassRows) -> pa.Table:
+    def __call__(self, people: DealtClasses) -> pa.Table:
         """Return the sets, `rows` as a string: how many `people` have each, and how many of them are `nobodys` rows."""
         lines = people.lines
         return table_of(

@@ -21,7 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anonkit.checks.class_counts import Domain, has_order
-from anonkit.checks.class_relation import ClassRows
+from anonkit.checks.class_relation import DealtClasses
 from anonkit.checks.clear_parts import has_few
 from anonkit.checks.counted_as import ReadValues
 from anonkit.checks.people import Counts, HeldByPeople, ValueRows
@@ -298,7 +298,7 @@ class ConfidenceOfClasses:
         """Column that it looks at."""
         return (self.name,)
 
-    def __call__(self, classes: ClassRows) -> CodeShares:
+    def __call__(self, classes: DealtClasses) -> CodeShares:
         """Measure it."""
         lines = classes.lines
         cell, _ = _cell_of(lines, self.name)

@@ -677,11 +677,11 @@ NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
                new="share = words.fractions(labels.size) / (1 << 53)"),
         bins.test_numbers_are_drawn_by_the_rows_of_the_histogram),
     "a dependence within classes is read with twice its size": (
-        Mutant(where="anonkit.dp_trees.additive_model.pair_prequeries:ClassDependence.distance",
+        Mutant(where="anonkit.dp_trees.additive_model.pair_prequeries:DependenceWithinClasses.distance",
                old="(tables[pair]) / 2", new="(tables[pair])"),
         dependence.test_no_small_table_moves_the_distance_by_two_rows),
     "all pairs are summed": (
-        Mutant(where="anonkit.dp_trees.additive_model.pair_prequeries:ClassDependence.distance",
+        Mutant(where="anonkit.dp_trees.additive_model.pair_prequeries:DependenceWithinClasses.distance",
                old="largest[: self._summed]", new="largest"),
         dependence.test_one_row_moves_what_is_read_of_nine_attributes_by_less_than_four),
     "sparser pairs are left out than the rule says": (

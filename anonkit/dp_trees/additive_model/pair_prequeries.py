@@ -40,7 +40,7 @@ PURPOSE = "dependence within classes"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ClassDependence(ClassPairs):
+class DependenceWithinClasses(ClassPairs):
     """The statistic of the reading: distances from independence within classes, of pairs with enough rows.
 
     The largest of them, or a quarter of the sum of the largest, one fewer than there are attributes, if that is more.
@@ -126,7 +126,7 @@ class PairFindings:
 class PairQuestions:
     """The pre-queries of a rule and their shares of epsilon: functions of public facts and the number of rows alone."""
 
-    dependence: ClassDependence
+    dependence: DependenceWithinClasses
     interaction: PairInteraction
     for_reading: Fraction
     """Share of epsilon; 0 where nothing is read."""
@@ -157,7 +157,7 @@ class PairQuestions:
         is_free : bool
             False where the owner declares the depth of trees: no pair leads them then.
         """
-        dependence = ClassDependence(schema=schema, rows=rows)
+        dependence = DependenceWithinClasses(schema=schema, rows=rows)
         interaction = PairInteraction(schema=schema, rows=rows, epsilon=epsilon)
         read = reading_share(rule, epsilon=epsilon, rows=rows, moved=dependence.moved, in_cells=in_cells)
         return cls(

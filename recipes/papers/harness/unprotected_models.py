@@ -168,12 +168,12 @@ class PlainDiffPRFs:
             if name in bounds:
                 grid = Grid(lower=bounds[name][0], upper=bounds[name][1], cells=self.bins)
                 cells = [grid.encode(_matrix(table, [name])[:, 0]) for table in (task.train, task.test)]
-                columns.append(np.concatenate(cells))
+                columns.append(np.concatenate(cells).astype(np.int64))
                 sizes.append(grid.size)
             else:
                 texts = [np.array(table.column(name).to_pylist(), dtype=str) for table in (task.train, task.test)]
                 values, found = np.unique(np.concatenate(texts), return_inverse=True)
-                columns.append(found)
+                columns.append(found.astype(np.int64))
                 sizes.append(values.size)
         codes = np.stack(columns, axis=1).astype(np.int64)
         model = BootstrapForest(trees=self.trees, depth=self.depth, score=self.score, branches=self.branches, seed=seed)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import anonkit
 from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.budget_rules.forest_rule import is_dependent, reading_share, rule_for
-from anonkit.dp_trees.additive_model.pair_prequeries import PURPOSE, ClassDependence
+from anonkit.dp_trees.additive_model.pair_prequeries import PURPOSE, DependenceWithinClasses
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch
 from anonkit.mechanisms.accounting import LAPLACE, units_of
 from anonkit.policy.column_declarations import Column, Role
@@ -39,12 +39,12 @@ def counter_of(schema: TreeSchema, rows: list[tuple[int, ...]]) -> BatchCounter:
     return BatchCounter(lambda: [batch])
 
 
-def distance(question: ClassDependence, counter: BatchCounter) -> float:
+def distance(question: DependenceWithinClasses, counter: BatchCounter) -> float:
     """The reading of the rows of a counter, without noise."""
     return question.distance(question.tables(counter))
 
 
-def read(question: ClassDependence, rows: list[tuple[int, ...]]) -> float:
+def read(question: DependenceWithinClasses, rows: list[tuple[int, ...]]) -> float:
     """The reading of a table of few rows.
 
     Small tables are within chance: what is allowed for it, a public number, is taken away.
@@ -54,14 +54,14 @@ def read(question: ClassDependence, rows: list[tuple[int, ...]]) -> float:
         return distance(question, counter_of(question.schema, rows))
 
 
-def moved(question: ClassDependence, rows: list[tuple[int, ...]], more: tuple[int, ...]) -> float:
+def moved(question: DependenceWithinClasses, rows: list[tuple[int, ...]], more: tuple[int, ...]) -> float:
     """By how much one row more moves the distance."""
     return abs(read(question, [*rows, more]) - read(question, rows))
 
 
 def test_no_small_table_moves_the_distance_by_two_rows() -> None:
     """All tables of two attributes of two values, two classes and up to four rows: a width of a row is refuted."""
-    question = ClassDependence(schema=PAIR, rows=ROWS)
+    question = DependenceWithinClasses(schema=PAIR, rows=ROWS)
     assert question.pairs == ((0, 1),)
     cells, worst = list(itertools.product((0, 1), repeat=3)), 0.0
     known = {
@@ -85,11 +85,11 @@ def test_of_many_attributes_a_row_moves_a_quarter_of_the_sum() -> None:
     labels = draw.integers(0, 2, n)
     behind = draw.normal(size=n)
     codes = np.stack([(0.5 * behind + draw.normal(size=n) + labels > 0.5).astype(np.uint8) for _ in range(12)])
-    question = ClassDependence(schema=schema, rows=float(n))
+    question = DependenceWithinClasses(schema=schema, rows=float(n))
     batch = CodedBatch(codes=codes, labels=labels, first_row=0)
     assert question.moved == 2 * 11 / 4
     assert question.draw(1 << 40).sensitivity == 2 * 11 * 64 + 2
-    pair = ClassDependence(schema=schema_of(*schema.attributes[:2]), rows=float(n))
+    pair = DependenceWithinClasses(schema=schema_of(*schema.attributes[:2]), rows=float(n))
     one = CodedBatch(codes=codes[:2], labels=labels, first_row=0)
     alone, together = (
         distance(asked, BatchCounter(lambda rows=rows: [rows])) for asked, rows in ((pair, one), (question, batch))
@@ -109,7 +109,7 @@ def test_one_row_moves_what_is_read_of_nine_attributes_by_less_than_four(
     rows: list[tuple[int, ...]], more: tuple[int, ...]
 ) -> None:
     """Eight pairs of 2 rows, a quarter of them."""
-    question = ClassDependence(schema=NINE, rows=ROWS)
+    question = DependenceWithinClasses(schema=NINE, rows=ROWS)
     assert question.moved == 4.0
     assert moved(question, rows, more) < 4.0
 
@@ -123,7 +123,7 @@ def test_one_row_moves_the_largest_of_several_distances_by_less_than_two(
     rows: list[tuple[int, ...]], more: tuple[int, ...]
 ) -> None:
     """For any pair, one row moves the largest distance by less than two."""
-    question = ClassDependence(schema=THREE, rows=ROWS)
+    question = DependenceWithinClasses(schema=THREE, rows=ROWS)
     assert len(question.pairs) == 3
     assert moved(question, rows, more) < 2.0
 
@@ -133,7 +133,7 @@ def test_neighbouring_cells_of_a_number_are_one_group_and_missing_is_apart() -> 
     schema = schema_of(
         attribute("n", 16, Split.CUT, missing=True), attribute("m", 5, Split.CUT), attribute("c", 11, Split.ONE_VS_REST)
     )
-    many, few, words = ClassDependence(schema=schema, rows=1e6).groups
+    many, few, words = DependenceWithinClasses(schema=schema, rows=1e6).groups
     sizes = [domain.size for domain in (one.domain for one in schema.attributes)]
     assert [many.size, few.size, words.size] == sizes
     cells = schema.attributes[0].domain.size - 1
@@ -147,14 +147,14 @@ def test_pairs_with_few_rows_for_each_cell_are_left_out() -> None:
     sizes = {(0, 1): 2 * 3, (0, 2): 2 * 8, (1, 2): 3 * 8}
     for rows in (0.0, 191.0, 192.0, 511.0, 512.0, 768.0):
         expected = tuple(pair for pair, cells in sizes.items() if 2 * cells * 16 <= rows)
-        assert ClassDependence(schema=THREE, rows=rows).pairs == expected
+        assert DependenceWithinClasses(schema=THREE, rows=rows).pairs == expected
 
 
 def test_of_large_tables_of_pairs_only_so_many_are_counted_as_can_be_held() -> None:
     """The smallest ones, two million cells together, however many rows there are."""
     sizes = (2, 3, 700, 800, 900)
     schema = schema_of(*(attribute(f"a{at}", size, Split.ONE_VS_REST) for at, size in enumerate(sizes)))
-    pairs = ClassDependence(schema=schema, rows=1e12).pairs
+    pairs = DependenceWithinClasses(schema=schema, rows=1e12).pairs
     assert (2, 3) in pairs
     assert (3, 4) not in pairs
     assert sum(2 * sizes[first] * sizes[second] for first, second in pairs) <= 1 << 21
@@ -180,7 +180,7 @@ def _table(kind: str, n: int = 20_000) -> tuple[np.ndarray, np.ndarray]:
 def test_what_naive_bayes_cannot_tell_is_a_dependence_within_classes(kind: str, dependent: bool) -> None:
     """An interaction is one, too; attributes that all say much of the class are none."""
     codes, labels = _table(kind)
-    question = ClassDependence(schema=THREE, rows=float(labels.size))
+    question = DependenceWithinClasses(schema=THREE, rows=float(labels.size))
     batch = CodedBatch(codes=codes, labels=labels, first_row=0)
     found = distance(question, BatchCounter(lambda: [batch]))
     assert is_dependent(found, labels.size) == dependent
@@ -196,7 +196,7 @@ def test_a_reading_costs_what_its_line_says_and_nothing_where_none_is_asked_for(
     few = rule_for(epsilon=1.0, rows=3_000, attributes=10, classes=2)
     assert few.weights == 0
     assert reading_share(few, epsilon=1.0, rows=3_000, moved=4.5) == 0
-    question = ClassDependence(schema=PAIR, rows=ROWS)
+    question = DependenceWithinClasses(schema=PAIR, rows=ROWS)
     draw = question.draw(units_of(0.01))
     assert (draw.mechanism, draw.sensitivity) == (LAPLACE, 514)
     assert units_of(0.01) - 514 < draw.units <= units_of(0.01)
@@ -217,7 +217,7 @@ def test_a_rule_that_was_told_of_independence_learns_no_weights() -> None:
 def test_an_audit_of_the_reading_stays_below_its_price_and_finds_some_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two tables one row apart, by whether a reading is above the middle; fixed seeds, alpha 1e-3."""
     monkeypatch.setattr("anonkit.budget_rules.pair_rule.CHANCE", 0.0)
-    question, epsilon = ClassDependence(schema=PAIR, rows=ROWS), 2.0
+    question, epsilon = DependenceWithinClasses(schema=PAIR, rows=ROWS), 2.0
     rows = [(0, 0, 0), (1, 1, 0), (0, 1, 0)] * 3
     more = (1, 0, 0)
     draw = question.draw(units_of(epsilon))
