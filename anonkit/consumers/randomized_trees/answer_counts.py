@@ -57,7 +57,7 @@ class Answers:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class NodeCounts:
+class EstimatedNodeCounts:
     """Estimated counts at a node: a path of tests is a set of allowed values for each attribute on it."""
 
     answers: Answers
@@ -94,9 +94,9 @@ class NodeCounts:
         table[~self.allowed.get(attribute, np.ones(len(table), dtype=bool))] = 0.0
         return np.asarray(table)
 
-    def below(self, test: int, passed: bool) -> NodeCounts:
+    def below(self, test: int, passed: bool) -> EstimatedNodeCounts:
         """Return the counts of the rows on one side of a test."""
         chosen = self.answers.tests[test]
         values = chosen.values if passed else ~chosen.values
         before = self.allowed.get(chosen.attribute, np.ones_like(values))
-        return NodeCounts(answers=self.answers, allowed={**self.allowed, chosen.attribute: values & before})
+        return EstimatedNodeCounts(answers=self.answers, allowed={**self.allowed, chosen.attribute: values & before})

@@ -20,7 +20,7 @@ from anonkit.consumers.class_statistics import ClassStatistics, answer_codes
 from anonkit.consumers.columns import Columns
 from anonkit.consumers.model_files import described
 from anonkit.consumers.naive_bayes import NaiveBayes, ReconstructionWarning
-from anonkit.consumers.randomized_trees.answer_counts import Answers, NodeCounts, value_tests
+from anonkit.consumers.randomized_trees.answer_counts import Answers, EstimatedNodeCounts, value_tests
 from anonkit.consumers.randomized_trees.number_correction import corrected_cells
 from anonkit.consumers.randomized_trees.tree_growth import GrownNode, StoppingRule, grow, leaf_shares
 from anonkit.consumers.release_files import Described, open_randomized
@@ -131,7 +131,7 @@ class RandomizedTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.domains_ = [self._domain(attribute) for attribute in used]
         self.tests_ = value_tests(self.domains_)
         self.tree_ = grow(
-            NodeCounts(answers=self._answers(data, target)),
+            EstimatedNodeCounts(answers=self._answers(data, target)),
             StoppingRule(max_depth=self.max_depth, min_rows=self.min_rows),
         )
         return self

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from anonkit.consumers.randomized_trees.answer_counts import Answers, NodeCounts, value_tests
+from anonkit.consumers.randomized_trees.answer_counts import Answers, EstimatedNodeCounts, value_tests
 from anonkit.consumers.randomized_trees.number_correction import corrected_cells
 from anonkit.consumers.randomized_trees.tree_growth import StoppingRule, grow, leaf_shares
 from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray
@@ -79,7 +79,7 @@ class AdditiveNoiseDecisionTree(ClassifierMixin, BaseEstimator):  # type: ignore
             tests=self.tests_,
         )
         rule = StoppingRule(max_depth=self.max_depth, min_rows=self.min_rows)
-        self.tree_ = grow(NodeCounts(answers=answers), rule)
+        self.tree_ = grow(EstimatedNodeCounts(answers=answers), rule)
         return self
 
     def predict_proba(self, X: FloatArray) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonkit.consumers.randomized_trees.answer_counts import Answers, NodeCounts, value_tests
+from anonkit.consumers.randomized_trees.answer_counts import Answers, EstimatedNodeCounts, value_tests
 from anonkit.domains.number_bins import Categories, Grid
 from anonkit.published.channels.kary_response import RandomizedResponse
 
@@ -45,7 +45,7 @@ def test_clear_answers_are_counted_exactly() -> None:
     """Along a path of three tests, two of one attribute, counts and sides are those of the rows."""
     codes, classes = true_codes()
     answers = answers_of(codes, classes, [RandomizedResponse.clear(domain.size) for domain in DOMAINS])
-    node = NodeCounts(answers=answers).below(3, True).below(0, False).below(5, False)
+    node = EstimatedNodeCounts(answers=answers).below(3, True).below(0, False).below(5, False)
     rows = (codes[1] >= 1) & (codes[0] != 0) & (codes[1] < 3)
     assert np.allclose(node.counts, np.bincount(classes[rows], minlength=2))
     yes, no = node.sides()
@@ -67,7 +67,10 @@ def test_randomized_answers_are_counted_without_bias() -> None:
             for code, domain in zip(codes, DOMAINS, strict=True)
         ]
         node = (
-            NodeCounts(answers=answers_of(published, classes, channels)).below(2, True).below(4, True).below(7, False)
+            EstimatedNodeCounts(answers=answers_of(published, classes, channels))
+            .below(2, True)
+            .below(4, True)
+            .below(7, False)
         )
         estimates.append(node.counts)
     truth = np.bincount(classes[(codes[0] == 2) & (codes[1] >= 2) & (codes[2] == 0)], minlength=2)
