@@ -12,7 +12,7 @@ import numpy as np
 from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray
 
 
-class EstimatedNodeCounts(Protocol):
+class NodeCounts(Protocol):
     """Estimated counts of the rows that reach a node, and of those that pass each test there."""
 
     @property
@@ -22,7 +22,7 @@ class EstimatedNodeCounts(Protocol):
     def sides(self) -> tuple[FloatArray, FloatArray]:
         """Return the counts of the rows that pass each test, and of those that fail it, shape (n_tests, n_classes)."""
 
-    def below(self, test: int, passed: bool) -> EstimatedNodeCounts:
+    def below(self, test: int, passed: bool) -> NodeCounts:
         """Return the counts of the rows on one side of a test."""
 
 
@@ -47,12 +47,12 @@ class StoppingRule:
     """A node estimated to hold fewer rows is a leaf."""
 
 
-def grow(node: EstimatedNodeCounts, rule: StoppingRule, depth: int = 0) -> GrownNode:
+def grow(node: NodeCounts, rule: StoppingRule, depth: int = 0) -> GrownNode:
     """Grow a tree by information gain; negative estimates count as 0.
 
     Parameters
     ----------
-    node : EstimatedNodeCounts
+    node : NodeCounts
         Counts at the root.
     rule : StoppingRule
     depth : int
@@ -68,7 +68,7 @@ def grow(node: EstimatedNodeCounts, rule: StoppingRule, depth: int = 0) -> Grown
     return GrownNode(counts=counts, test=test, no=no, yes=yes)
 
 
-def _best(node: EstimatedNodeCounts, counts: FloatArray) -> int | None:
+def _best(node: NodeCounts, counts: FloatArray) -> int | None:
     """Return the test with the largest information gain above 0."""
     yes, no = (np.maximum(side, 0.0) for side in node.sides())
     rows = yes.sum(axis=1) + no.sum(axis=1)
