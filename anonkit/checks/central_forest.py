@@ -151,8 +151,6 @@ def _check_tree(
         if number not in level:
             raise _WrongTreeError("a node of a tree has no parent before it")
         here = level[number]
-        if here >= expected.levels:
-            raise _WrongTreeError("a tree has more levels than were planned")
         if ("rows" in node) != (here in counted):
             raise _WrongTreeError("a node has a count of rows that no line speaks of, or lacks it")
         if "rows" in node:

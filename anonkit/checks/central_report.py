@@ -161,6 +161,10 @@ def _is_end(counted: _Counted, values: FloatArray, end: float, side: int, outerm
 _STEP = Fraction(1, 1 << 52)
 _WHOLE = re.compile(r"That all numbers of (.+) are whole is public knowledge: the types of the source say so\.")
 _TRUTH = re.compile(r"That all values of (.+) are false or true is public knowledge: the types of the source say so\.")
+_HALVED = " for this; its choices of splits lose half of their shares."
+_HALVED_BY_FLIP = (
+    "; what it chooses by permute-and-flip loses half of its share, since a row that comes moves all scores one way."
+)
 _PUBLIC_COLUMNS = "That the table has these columns, with their names and their types, is public knowledge."
 
 
@@ -230,12 +234,7 @@ def _claim_check(guarantee: Mapping[str, Any], facts: PublicFacts, *, found: boo
             "of a level. A row is in the counts of all attributes, and their losses add up."
         ]
     elif facts.family.is_of_paper and facts.trees.slack > 1:
-        less = " for this; its choices of splits lose half of their shares."
-        if facts.trees.paper.law == FLIP:
-            less = (
-                "; what it chooses by permute-and-flip loses half of its share, since a row that comes moves all "
-                "scores one way."
-            )
+        less = _HALVED_BY_FLIP if facts.trees.paper.law == FLIP else _HALVED
         expected = [f"The paper claims epsilon = {given['epsilon']:g}{less}"]
     if given.get("n_rows"):
         expected.append(f"That there are about {given['n_rows']:,} rows is public knowledge.")
