@@ -25,6 +25,7 @@ from anonkit.budget_rules.model_queries import (
     TargetRelation,
     TripleError,
 )
+from anonkit.errors import ReleaseFormatError
 
 _ROWS_UP_AND_DOWN = {PairGain: 2, PairError: 512, TripleError: 514}
 """A row moves each score by a row, up or down: in whole rows, in steps, and in steps that are rounded."""
@@ -34,7 +35,13 @@ _TAKEN_FOR_ONE = 4
 
 
 def change_of(query: ModelQuery) -> int:
-    """Return what one row that comes or goes changes at most."""
+    """Return what one row that comes or goes changes at most.
+
+    Raises
+    ------
+    ReleaseFormatError
+        Nothing is known of the score.
+    """
     match query:
         case Table():
             return 1
@@ -71,5 +78,6 @@ def _of_score(query: SplitScore) -> int:
             return 2 * 256
         case "information-gain":
             return 2 * math.ceil(math.log2(max(query.classes, 2)) * 256)
-        case _:  # entropy
+        case "entropy":
             return math.ceil((math.log2(query.most_rows + 1) + 1 / math.log(2)) * 256) + 2
+    raise ReleaseFormatError("the params name a score of splits that nothing bounds")

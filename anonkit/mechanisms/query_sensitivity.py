@@ -21,6 +21,7 @@ from anonkit.budget_rules.model_queries import (
     PlaceSum,
     SchemeScore,
     SplitScore,
+    Table,
     TargetDependence,
     TargetRelation,
     TripleError,
@@ -43,8 +44,15 @@ def sensitivity_of(query: ModelQuery) -> int:
     Parameters
     ----------
     query : ModelQuery
+
+    Raises
+    ------
+    ValueError
+        Nothing is known of the score.
     """
     match query:
+        case Table() | SplitScore(score="max-class"):  # one cell, or one row of the commonest class
+            return 1
         case SplitScore(score="gini"):  # a row that comes lowers it, by less than 2
             return 2 * STEPS
         case SplitScore(score="entropy"):  # between 0 and the steepest slope
@@ -76,8 +84,8 @@ def sensitivity_of(query: ModelQuery) -> int:
             return high - low
         case ClippedSum(bound=bound):
             return bound
-        case _:  # one cell of a table, or one row of a commonest class
-            return 1
+        case _:
+            raise ValueError("nothing bounds this score of splits")
 
 
 def steepest_entropy(most_rows: int) -> float:

@@ -8,6 +8,7 @@ import pytest
 
 from anonkit.budget_rules.model_queries import ClassDependence, PlaceSum, SplitScore
 from anonkit.checks.query_changes import change_of
+from anonkit.errors import ReleaseFormatError
 
 
 @pytest.mark.parametrize(("rows", "bits"), [(1, 1.0), (1023, 10.0)])
@@ -27,3 +28,9 @@ def test_a_quarter_of_many_distances_or_the_largest_alone_is_read() -> None:
 def test_a_row_adds_the_place_that_is_furthest_from_zero() -> None:
     """Either end of the grid."""
     assert [change_of(PlaceSum(low=low, high=high)) for low, high in ((0, 9), (-12, 9), (-3, -1))] == [9, 12, 3]
+
+
+def test_a_score_that_is_not_known_has_no_bound() -> None:
+    """No default replaces it: a check that guesses low would pass a release that costs more."""
+    with pytest.raises(ReleaseFormatError, match="nothing bounds"):
+        change_of(SplitScore(score="twoing", classes=2))

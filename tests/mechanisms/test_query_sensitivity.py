@@ -83,3 +83,9 @@ def test_the_owner_and_the_check_agree_on_what_a_row_changes(kind: type[ModelQue
 def test_what_a_row_changes_is_known_by_number(query: ModelQuery, change: int) -> None:
     """Each by hand: rows times steps, up and down, and a step of rounding at either end."""
     assert sensitivity_of(query) == change_of(query) == change
+
+
+def test_a_score_that_is_not_known_has_no_sensitivity() -> None:
+    """No default replaces it: too low a one would make a release cost more than it claims."""
+    with pytest.raises(ValueError, match="nothing bounds"):
+        sensitivity_of(SplitScore(score="twoing", classes=2))
