@@ -307,6 +307,7 @@ def _reader(kind: Any) -> Callable[[Any, Any], Any]:
     return refusing if kind._damage else made
 
 
+@functools.cache
 def _arguments(kind: Any) -> tuple[_Argument, ...]:
     entries = _entries(kind)
     by_key = {entry.key: entry for entry in entries if not entry.spread}
@@ -362,6 +363,7 @@ def _formats(kind: Any) -> tuple[str, ...]:
     return tuple(several) or ((one,) if isinstance(one, str) else ())
 
 
+@functools.cache
 def _members(kind: Any) -> tuple[Any, ...]:
     """Return the parts that a value may be of; empty where it is declared as something else."""
     if get_origin(kind) not in (Union, UnionType):
