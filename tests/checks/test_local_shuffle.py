@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from checks.forgeries import Files
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import anonkit
@@ -59,12 +59,13 @@ def sampled(tmp_path_factory: pytest.TempPathFactory) -> Files:
 
 
 @settings(max_examples=10)
+@example(strengths=[(2, 0.75), (4, 3.0), (6, 1.5)], n=157)
 @given(
     strengths=st.lists(st.tuples(st.integers(2, 9), st.floats(0.2, 3)), min_size=1, max_size=4),
     n=st.integers(60, 5_000),
 )
 def test_two_ways_to_work_it_out_agree(strengths: list[tuple[int, float]], n: int) -> None:
-    """The transform on a grid and the integral along the saddle point have the same epsilon within three hundredths."""
+    """The epsilon of the transform on a grid, which rounds upwards, is at most .03 below the saddle point's or .04 above."""
     channels = [RandomizedResponse.from_epsilon(k, epsilon) for k, epsilon in strengths]
     row = RowAnswers.every([ResponseRatios(ratio=one.ratio, blanket=one.blanket) for one in channels])
     law = local_shuffle._Law(1.0, np.zeros((2, 1)), np.ones(1))
@@ -72,7 +73,7 @@ def test_two_ways_to_work_it_out_agree(strengths: list[tuple[int, float]], n: in
         law = law.times(*local_shuffle._ends(truth_or_blind(one.word_bits, one.truth_weight, one.blind_weights)))
     epsilon = row.amplified(1e-6, n)
     if 0.001 < epsilon < row.epsilon:
-        assert law.delta(1.03 * epsilon, n) <= 1e-6 < law.delta(0.97 * epsilon, n)
+        assert law.delta(1.03 * epsilon, n) <= 1e-6 < law.delta(0.96 * epsilon, n)
 
 
 @pytest.mark.parametrize(
