@@ -65,7 +65,7 @@ def sampled(tmp_path_factory: pytest.TempPathFactory) -> Files:
     n=st.integers(60, 5_000),
 )
 def test_two_ways_to_work_it_out_agree(strengths: list[tuple[int, float]], n: int) -> None:
-    """The epsilon of the transform on a grid, which rounds upwards, is at most .03 below the saddle point's or .04 above."""
+    """The epsilon of the transform on a grid, which rounds upwards, is near that of the saddle point."""
     channels = [RandomizedResponse.from_epsilon(k, epsilon) for k, epsilon in strengths]
     row = RowAnswers.every([ResponseRatios(ratio=one.ratio, blanket=one.blanket) for one in channels])
     law = local_shuffle._Law(1.0, np.zeros((2, 1)), np.ones(1))
