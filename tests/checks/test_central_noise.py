@@ -98,6 +98,7 @@ def tables(rates: int, stated: int, seed: int) -> dict[str, Any]:
     counts = [np.stack([rng.multinomial(n, one / one.sum()) for n in classes]) for one in shown]
     domain = {"categories": ["a", "b", "c"], "has_missing": False}
     return {
+        "format": "anonkit-noisy-tables-1",
         "method": "dp-nb",
         "parameters": {},
         "target": {"name": "y", "domain": domain},
