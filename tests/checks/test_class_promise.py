@@ -38,7 +38,7 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.checks.class_promise import value_checks
-from anonkit.checks.counted_as import CountedAs, LookedAt, ReadValues
+from anonkit.checks.counted_as import LEAST_CAP, CountedAs, LookedAt, ReadValues
 from anonkit.checks.disclosure import Disclosure, measure
 from anonkit.datasets import bank_customers
 from anonkit.errors import UncheckedError
@@ -222,17 +222,11 @@ def test_a_cap_of_people_follows_within_what_is_told_of_them() -> None:
     assert (found(0.9), found(0.99), found(0.52)) == (0, 1, 1)
 
 
-def test_the_values_of_parts_are_those_of_the_whole() -> None:
-    """Workers return numbers and caps part by part."""
-    cells = pa.chunked_array([[1.0, 2.0, 3.0]])
-    reading = ReadValues(caps={"s": [[2.0, 0.6]]})
-    whole = LookedAt.of(cells, "s", reading).columns()
-    parts = [pa.table(LookedAt.of(cells.slice(at, 1), "s", reading).columns()) for at in range(3)]
-    again = LookedAt.from_tables(parts).columns()
-    assert {name: values.tolist() for name, values in again.items()} == {
-        name: values.tolist() for name, values in whole.items()
-    }
-    assert LookedAt.from_tables([]).columns() == {}
+def test_numbers_have_the_cap_of_the_range_that_they_are_in() -> None:
+    """A list of caps begins each range; what is below all of them has the least cap, and so has a missing one."""
+    looked = LookedAt.of(pa.chunked_array([[1.0, 2.0, 3.0, None]]), "s", ReadValues(caps={"s": [[2.0, 0.6]]}))
+    assert looked.caps is not None
+    assert looked.caps.tolist() == [LEAST_CAP, 0.6, 0.6, LEAST_CAP]
     assert CountedAs().ends is None
 
 
