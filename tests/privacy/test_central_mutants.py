@@ -341,7 +341,7 @@ REFUSED: dict[str, Mutant] = {
         where=PAIR_QUESTIONS + "_chosen", old="self.interaction.draw(units)", new="self.interaction.draw(2 * units)",
         method="dp-forest", parameters=READ, policy=OF_MANY),
     "it is not told which pair was chosen": Mutant(
-        where=FOUND + "to_params", old="else self.interaction.to_params(schema)", new="else None", method="dp-forest",
+        where=FOUND + "to_params", old="else self.interaction.named_in(schema)", new="else None", method="dp-forest",
         parameters=READ, policy=OF_MANY),
     "a reading of attributes moves by a row": Mutant(
         where=SENSITIVITY + "sensitivity_of", old="math.ceil(2 * summed", new="math.ceil(summed",
