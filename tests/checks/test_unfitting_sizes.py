@@ -9,16 +9,17 @@ from typing import Any
 import pytest
 
 from anonkit.bundle.release_place import DESCRIPTOR, Place
-from anonkit.checks.people import _size
+from anonkit.checks.people import PeopleCounts
 from anonkit.checks.written_files import read_descriptor
 from anonkit.errors import ReleaseFormatError
 
 
-@pytest.mark.parametrize("raw", [[1, 2], [1, 2, 3, 4, 0], [1, 2, 3, 4, True], [1, 2, 3, 4, 5.0]])
+@pytest.mark.parametrize("raw", [[1, 2], [1, 2, 3, 4, 0], [1, 2, 3, 4, -1], [1, 2, 3, 4, True], [1, 2, 3, 4, 5.0]])
 def test_sizes_of_people_are_five_whole_numbers_above_none(raw: list[Any]) -> None:
     """Nothing else is in a class of people."""
-    with pytest.raises(ValueError, match=r"^$"):
-        _size(raw)
+    people = {"classes": "", "sensitive": {}, "parts": [[raw]]}
+    with pytest.raises(ReleaseFormatError):
+        PeopleCounts.from_params({"people": people})
 
 
 def test_a_descriptor_of_more_files_than_a_release_has_is_refused(tmp_path: Path) -> None:

@@ -205,6 +205,10 @@ def test_damaged_params_are_refused(damage: dict[str, object]) -> None:
         RandomizedResponse.from_params(params)
     with pytest.raises(ReleaseFormatError):
         RandomizedResponse.from_params({})
+    no_blind = RandomizedResponse.from_epsilon(3, 1.0).to_params()
+    del no_blind["blind_weight"]
+    with pytest.raises(ReleaseFormatError):
+        RandomizedResponse.from_params(no_blind)
 
 
 @given(st.integers(2, 9), st.integers(1, 20))
