@@ -501,7 +501,7 @@ COUNTING: dict[str, Mutant] = {
     "a cut in the interval below": Mutant(
         where="published.recoding.axes:parts_of", old='(inside, whole, side="right")',
         new='(inside, whole, side="left")',
-        refused_by="tests/published/recoding/test_recodings.py::test_a_cut_belongs_to_the_interval_above_it",
+        refused_by="tests/published/recoding/test_axes.py::test_a_cut_belongs_to_the_interval_above_it",
     ),
     "class sizes of the report": Mutant(
         where="checks.disclosure:Disclosure.to_dict", old='"size": n, "classes": c', new='"size": n + 1, "classes": c',
