@@ -61,7 +61,7 @@ def fewest_alike(table: str | Path | pa.Table, quasi_identifiers: Sequence[str],
         Column whose distinct values are people.
     """
     with classes_of(table, quasi_identifiers, (unit,)) as classes:
-        found = pa.concat_tables([_NO_SETS, *classes.each_person(WholeSets(unit=unit), unit)])
+        found = pa.concat_tables([_SETS.empty_table(), *classes.each_person(WholeSets(unit=unit), unit)])
     with scanned(found) as (connection, source):
         (fewest, nobodys) = connection.execute(
             "SELECT min(people), coalesce(sum(nobodys), 0) FROM (SELECT sum(people) AS people, sum(nobodys) AS nobodys "
@@ -70,9 +70,7 @@ def fewest_alike(table: str | Path | pa.Table, quasi_identifiers: Sequence[str],
     return 0 if nobodys or fewest is None else int(fewest)
 
 
-_NO_SETS = pa.table(
-    {"rows": pa.array([], pa.string()), "people": pa.array([], pa.int64()), "nobodys": pa.array([], pa.int64())}
-)
+_SETS = pa.schema([("rows", pa.string()), ("people", pa.int64()), ("nobodys", pa.int64())])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -215,7 +215,7 @@ class RandomizedTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if isinstance(mechanism, TransformedResponse) and mechanism.bounds is None:
                 raise ParameterError(
                     f"dtcrd needs the public bounds of {attribute.name!r}, and the release states none",
-                    "an owner states them with --center",
+                    f"an owner states them with {option('center')}",
                 )
             if isinstance(mechanism, TransformedResponse) and mechanism.presence is not None:
                 raise ParameterError(
