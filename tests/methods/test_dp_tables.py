@@ -21,6 +21,7 @@ from anonkit.engines import open_engine
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.mechanisms.accounting import LARGEST_EPSILON
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
+from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.methods.dp_tables import DPTables
 from anonkit.pipeline.recipe import run_recipe
 from anonkit.policy.column_declarations import Column, Missing, Role
@@ -272,7 +273,7 @@ def test_one_row_moves_no_measurement_by_more_than_it_pays_for() -> None:
     for at in range(batch.num_rows):
         own = [int(np.abs(sums).sum()) for sums in add.divided(add(batch.slice(at, 1), 0))]
         most = np.maximum(most, own)
-    assert most.tolist() == [each.sensitivity for each in plan.measurements]
+    assert most.tolist() == [sensitivity_of(each.query) for each in plan.measurements]
     whole = add(batch, 0)
     parts = sum((add(batch.slice(at, 7), at) for at in range(0, batch.num_rows, 7)), np.zeros_like(whole))
     assert np.array_equal(whole, parts)
