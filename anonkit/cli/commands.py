@@ -21,7 +21,7 @@ COMMANDS = {
     "export": "Write a verified release in another form, or into a database.",
     "compare": "Compare methods by risk and by what models keep.",
     "audit": "Attack a release, for its owner's eyes only.",
-    "risk": "Find what makes people unique, before any release.",
+    "risk": "Find the columns that make people unique, before any release.",
     "desk": "Decide on a release in a page on this machine.",
     "reconstruct": "Learn a model from a release with noise.",
     "apply": "Recode the next batch as an earlier release was.",

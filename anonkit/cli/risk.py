@@ -57,7 +57,7 @@ def command(
     force: bool,
     quiet: bool,
 ) -> Outcome:
-    """Find what makes people unique, before any release.
+    """Find the columns that make people unique, before any release.
 
     \b
     anonkit risk in.csv
