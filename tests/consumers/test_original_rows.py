@@ -14,26 +14,16 @@ from anonkit.published.recoding import (
     GlobalRecoding,
     Grouping,
     IntervalAxis,
-    LocalRecoding,
-    RecodingSplit,
 )
 from anonkit.published.recoding.label_parts import labels_of
+from tests.published.recoding.small_recodings import boxes_of
 
 AGE = IntervalAxis(name="age", cuts=(20, 40), has_missing=True)
 SEX = CategoryAxis(name="sex", values=("F", "M"), has_other=False, has_missing=False)
 GROUPS = GlobalRecoding(
     columns=(Grouping(axis=AGE, labels=("< 20", ">= 20", ">= 20", None)), Grouping(axis=SEX, labels=("F", "M")))
 )
-BOXES = LocalRecoding(
-    axes=(AGE, SEX),
-    nodes=(
-        RecodingSplit(axis=0, left=(0, 3), children=(1, 2)),
-        None,
-        RecodingSplit(axis=1, left=(0,), children=(3, 4)),
-        None,
-        None,
-    ),
-)
+BOXES = boxes_of((AGE, SEX))
 
 
 def test_values_get_the_label_of_their_group() -> None:

@@ -15,11 +15,7 @@ from anonkit.published.recoding import (
     IntervalAxis,
     unique_labels,
 )
-
-AGE = IntervalAxis(name="age", cuts=(20, 40), has_missing=True)
-
-
-SEX = CategoryAxis(name="sex", values=("F", "M"), has_other=True, has_missing=True)
+from tests.published.recoding.small_recodings import AGE, SEX
 
 
 def test_a_cut_belongs_to_the_interval_above_it() -> None:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from anonkit.published.recoding import (
-    CategoryAxis,
     GlobalRecoding,
     Grouping,
-    IntervalAxis,
     KeptAxis,
     LocalRecoding,
     RecodingSplit,
     with_levels,
 )
 from anonkit.published.recoding.label_parts import labels_of
-
-AGE = IntervalAxis(name="age", cuts=(20, 40), has_missing=True)
-SEX = CategoryAxis(name="sex", values=("F", "M"), has_other=True, has_missing=True)
+from tests.published.recoding.small_recodings import AGE, SEX
 
 
 def test_a_label_means_the_parts_that_show_it() -> None:

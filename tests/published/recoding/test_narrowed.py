@@ -9,35 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.published.recoding import (
-    CategoryAxis,
     IntervalAxis,
     LocalRecoding,
     RecodingSplit,
 )
-
-AGE = IntervalAxis(name="age", cuts=(20, 40), has_missing=True)
-
-
-SEX = CategoryAxis(name="sex", values=("F", "M"), has_other=True, has_missing=True)
-
-
-def _local() -> LocalRecoding:
-    return LocalRecoding(
-        axes=(AGE, SEX),
-        nodes=(
-            RecodingSplit(axis=0, left=(0, 3), children=(1, 2)),
-            None,
-            RecodingSplit(axis=1, left=(0,), children=(3, 4)),
-            None,
-            None,
-        ),
-    )
+from tests.published.recoding.small_recodings import AGE, SEX, boxes_of
 
 
 @given(st.integers(0, 3), st.integers(0, 3))
 def test_boxes_are_disjoint_and_cover_the_space(age: int, sex: int) -> None:
     """Every point of the space is in one leaf, and the leaf's labels cover it."""
-    recoding = _local()
+    recoding = boxes_of()
     leaf = int(recoding.leaves([np.array([age]), np.array([sex])])[0])
     assert recoding.nodes[leaf] is None
     assert leaf in recoding.boxes()
@@ -53,7 +35,7 @@ def test_each_set_of_parts_is_named_once_however_many_batches_there_are(monkeypa
         return label(axis, parts)
 
     monkeypatch.setattr(IntervalAxis, "label", counted)
-    recoding = _local()
+    recoding = boxes_of()
     for _ in range(3):
         recoding.apply(pa.record_batch({"age": [10, 30], "sex": ["F", "M"]}))
     recoding.boxes()

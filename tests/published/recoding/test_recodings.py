@@ -11,7 +11,6 @@ import pytest
 
 from anonkit.errors import ReleaseFormatError
 from anonkit.published.recoding import (
-    CategoryAxis,
     GlobalRecoding,
     Grouping,
     IntervalAxis,
@@ -21,28 +20,13 @@ from anonkit.published.recoding import (
     recoding_from_dict,
     with_levels,
 )
-
-AGE = IntervalAxis(name="age", cuts=(20, 40), has_missing=True)
-SEX = CategoryAxis(name="sex", values=("F", "M"), has_other=True, has_missing=True)
-
-
-def _local() -> LocalRecoding:
-    return LocalRecoding(
-        axes=(AGE, SEX),
-        nodes=(
-            RecodingSplit(axis=0, left=(0, 3), children=(1, 2)),
-            None,
-            RecodingSplit(axis=1, left=(0,), children=(3, 4)),
-            None,
-            None,
-        ),
-    )
+from tests.published.recoding.small_recodings import AGE, SEX, boxes_of
 
 
 def test_a_local_recoding_labels_boxes() -> None:
     """Every row shows the region of its box in every column."""
     batch = pa.record_batch({"age": [10, 30, 50, None], "sex": ["F", "F", "M", "Z"]})
-    columns, unknown = _local().apply(batch)
+    columns, unknown = boxes_of().apply(batch)
 
     assert columns["age"].to_pylist() == ["< 20|missing", ">= 20", ">= 20", "< 20|missing"]
     assert columns["sex"].to_pylist() == ["*", "F", "M|other|missing", "*"]
@@ -82,7 +66,7 @@ RECODINGS = [
             Grouping(axis=IntervalAxis(name="x", cuts=(0.5, 2.0), has_missing=True), labels=("a", "b", "c", None)),
         )
     ),
-    _local(),
+    boxes_of(),
 ]
 RECODINGS += [with_levels(recoding) for recoding in RECODINGS]
 
