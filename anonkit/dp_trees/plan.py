@@ -280,6 +280,7 @@ class Plan:
             bootstrap=rows.bootstrap,
             rows_per_unit=self.rows_per_unit,
             adjacency=self.adjacency,
+            by_level=True,
         )
 
     @cached_property

@@ -109,7 +109,12 @@ class SpecializationPlan:
     @cached_property
     def accounting(self) -> Accounting:
         """Two lines: a row pays for all of it."""
-        return Accounting(draws=(self.choice, self.count), rows_per_unit=self.rows_per_unit, adjacency=self.adjacency)
+        return Accounting(
+            draws=(self.choice, self.count),
+            rows_per_unit=self.rows_per_unit,
+            adjacency=self.adjacency,
+            by_level=True,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

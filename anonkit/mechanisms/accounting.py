@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -31,9 +31,12 @@ from anonkit.errors import BudgetError, ParameterError
 from anonkit.mechanisms.concentrated_loss import changed_squared, rho_units_within
 from anonkit.mechanisms.discrete_gaussian import LEAST_RATE, RATE_LIMIT
 from anonkit.mechanisms.query_sensitivity import sensitivity_of
-from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE, changed_rows
+from anonkit.mechanisms.sampling_threshold import RowDraw
+from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE, changed_rows, loss_json
 from anonkit.published.exact_losses import RATE_BITS
 from anonkit.published.noisy_tables import GAUSSIAN
+from anonkit.published.randomized_table import PublishedTable
+from anonkit.report.blocks import Budget, Expense, Loss
 
 LAPLACE = "discrete-laplace"
 PERMUTE_AND_FLIP = "permute-and-flip"
@@ -117,6 +120,8 @@ class AccountedDraw(ParamsPart, keys=(*LINE_KEYS, "epsilon")):
     """Level of the tree, 0 at the root; None when it is not drawn in a tree."""
     ends_path: bool = False
     """True for a draw in a leaf: a path has those of one level only, after the other draws of all levels above."""
+    column: str = ""
+    """Column whose budget it is; empty: the budget names the purpose."""
 
     @property
     def sensitivity(self) -> int:
@@ -132,6 +137,95 @@ class AccountedDraw(ParamsPart, keys=(*LINE_KEYS, "epsilon")):
     def epsilon(self) -> float:
         """The same as epsilon, rounded up to a float."""
         return rounded_up(Fraction(self.units, _ONE))
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianDraw(ParamsPart, keys=(*LINE_KEYS, "rho")):
+    """Discrete Gaussian noise on a table in which every row is in one cell: the line of an account."""
+
+    mechanism: ClassVar[str] = GAUSSIAN
+    rate_unit: ClassVar[str] = f"2**-{RATE_BITS}"
+    sensitivity: ClassVar[int] = 1
+    level: ClassVar[None] = None
+    ends_path: ClassVar[bool] = False
+    purpose: str
+    """Purpose of the draw, in words."""
+    rate: int
+    """rho of one row, in units of 2**-52."""
+    times: int = 1
+    """Number of such tables that hold a row."""
+    column: str = ""
+    """Column whose budget it is; empty: the budget names the purpose."""
+
+    def __post_init__(self) -> None:
+        if not LEAST_RATE <= self.rate < RATE_LIMIT:
+            raise ParameterError(
+                f"{self.purpose}: noise of {self.rate / _ONE:.3g} rho is outside its range",
+                "spend more, or divide it less",
+            )
+
+    @property
+    def rho_units(self) -> int:
+        """Loss rho of a row, in units of 2**-52."""
+        return self.rate * self.times
+
+    @property
+    def rho(self) -> float:
+        """The same as rho, rounded up to a float."""
+        return rounded_up(Fraction(self.rho_units, _ONE))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConcentratedChoice(ParamsPart, keys=(*LINE_KEYS, "rho")):
+    """Choices by the exponential mechanism that are paid in rho: the line of an account.
+
+    Privacy
+    -------
+    The losses of all outcomes of a choice lie within epsilon of each other, epsilon being rate times sensitivity, so
+    that it is epsilon**2 / 8 of zCDP (docs/proofs/central.md; Cesar and Rogers, ALT 2021). Permute-and-flip has no such
+    range: it would cost epsilon**2 / 2.
+    """
+
+    mechanism: ClassVar[str] = EXPONENTIAL
+    rate_unit: ClassVar[str] = f"2**-{RATE_BITS}"
+    level: ClassVar[None] = None
+    ends_path: ClassVar[bool] = False
+    purpose: str
+    """Purpose of the choice, in words."""
+    rate: int
+    """In units of 2**-52 per step of the score."""
+    query: ModelQuery
+    """Query whose scores are chosen by."""
+    times: int = 1
+    """Number of such choices that a row is in."""
+    column: str = ""
+    """Column whose budget it is; empty: the budget names the purpose."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.rate < 64 * _ONE:
+            raise ParameterError(
+                f"{self.purpose}: a choice of {self.rate} units a step is outside its range",
+                "spend more, or divide it less",
+            )
+
+    @property
+    def sensitivity(self) -> int:
+        """Width of the range in which one row moves the scores, in steps."""
+        return sensitivity_of(self.query)
+
+    @property
+    def exact_rho(self) -> Fraction:
+        """Loss rho of a row, exactly."""
+        return self.times * Fraction(self.rate * self.sensitivity, _ONE) ** 2 / 8
+
+    @property
+    def rho(self) -> float:
+        """The same, rounded up to a float."""
+        return rounded_up(self.exact_rho)
+
+
+AnyDraw: TypeAlias = AccountedDraw | GaussianDraw | ConcentratedChoice
+"""A draw, paid in epsilon or in rho."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,22 +265,33 @@ class Composition(ParamsPart):
 
 @dataclass(frozen=True, kw_only=True)
 class Accounting(ParamsPart, keys=("accounting=lines", "composition")):
-    """Everything a release draws from the data, and the epsilon that makes for the unit of privacy.
+    """Everything a release draws from the data, and the loss that makes for the unit of privacy.
 
     Draws on the same rows add up, disjoint rows count once (parallel composition), and a unit of several rows, or a
     replaced row (one goes, one comes), loses the epsilon of a row for each of them.
     """
 
-    draws: tuple[AccountedDraw, ...]
+    draws: tuple[AnyDraw, ...]
+    searched: tuple[AccountedDraw | FindingLine, ...] = ()
+    """Draws that looked for domains or spikes, before all others."""
+    claim: tuple[float, float] | None = None
+    """Epsilon and delta that are promised, at least what all draws come to; None: the sum of the draws, and no delta.
+
+    Draws in rho need one, and so do draws with thresholds.
+    """
     bootstrap: Bootstrap | None = None
     rows_per_unit: int = 1
     """Most rows of one unit that are used."""
     adjacency: str = ADD_OR_REMOVE
+    by_level: bool = False
+    """True for trees: the budget lists what each level costs, in place of each draw."""
+    is_void: bool = False
+    """True where a look without noise leaves nothing to promise: no draw is listed then."""
 
     @property
     def path_units(self) -> int:
         """Privacy loss of the most expensive path, in units of 2**-52."""
-        return most_expensive_path([(draw.level, draw.ends_path, draw.units) for draw in self.draws])
+        return most_expensive_path([(draw.level, draw.ends_path, draw.units) for draw in _pure(self.draws)])
 
     @property
     def row_loss(self) -> Fraction:
@@ -196,18 +301,136 @@ class Accounting(ParamsPart, keys=("accounting=lines", "composition")):
 
     @property
     def epsilon(self) -> float:
-        """Loss of the unit of privacy under the adjacency, rounded up to a float."""
+        """Promised loss of the unit of privacy; else that of the draws under the adjacency, rounded up to a float."""
+        if self.claim is not None:
+            return self.claim[0]
         return rounded_up(self.row_loss * changed_rows(self.rows_per_unit, self.adjacency))
 
     @property
-    def lines(self) -> tuple[AccountedDraw, ...]:
+    def rho(self) -> Fraction:
+        """Loss rho of the unit of privacy for all Gaussian draws, and all choices paid in rho."""
+        units = sum(draw.rho_units for draw in self.draws if isinstance(draw, GaussianDraw))
+        tables = Fraction(units * changed_squared(self.rows_per_unit, replaced=self.adjacency == REPLACE), _ONE)
+        choices = sum((draw.exact_rho for draw in self.draws if isinstance(draw, ConcentratedChoice)), Fraction(0))
+        return tables + choices * changed_rows(self.rows_per_unit, self.adjacency) ** 2
+
+    @property
+    def lines(self) -> tuple[FindingLine | AnyDraw, ...]:
         """Every kind of draw, as the params have them."""
-        return self.draws
+        return () if self.is_void else (*self.searched, *self.draws)
 
     @property
     def composition(self) -> Composition:
         """The neighbouring tables that the account holds for."""
         return Composition(adjacency=self.adjacency, rows_per_unit=self.rows_per_unit, bootstrap=self.bootstrap)
+
+    @property
+    def budget(self) -> Budget:
+        """The report's `budget` block."""
+        if self.is_void:
+            return spent_on((), None, None)
+        delta = 0 if self.claim is None else self.claim[1]
+        if self.by_level:
+            return {**spent_on((), self.epsilon, delta), "per_level": _by_level(self.draws), **self._domains}
+        expenses: list[Expense] = [{"name": draw.column or draw.purpose, **_cost(draw)} for draw in self.draws]
+        return {**spent_on(expenses, self.epsilon, delta), **self._domains}
+
+    @property
+    def _domains(self) -> Budget:
+        """The part of the budget that was spent on domains and spikes; nothing where none were looked for."""
+        lines: list[Expense] = [
+            {
+                "name": line.purpose,
+                "epsilon": float(line.epsilon),
+                "delta": float(line.delta) if isinstance(line, FindingLine) else 0.0,
+            }
+            for line in self.searched
+        ]
+        return {"domains": lines} if lines else {}
+
+    def after_search(self, lines: Sequence[AccountedDraw | FindingLine], epsilon: float, delta: float) -> Accounting:
+        """Return the account with draws that looked for domains or spikes before, and the promise for all together."""
+        return replace(self, searched=tuple(lines), claim=(epsilon, delta))
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerAccounting:
+    """The statement of a randomized table: its published mechanisms, each of which answers for one column.
+
+    Rows are answered independently, so that a record loses what its own answers lose.
+    """
+
+    table: PublishedTable
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the mechanisms: all that receivers need."""
+        return self.table.to_params()
+
+    @property
+    def budget(self) -> Budget:
+        """The report's `budget` block."""
+        losses: list[Expense] = [{"name": name, "epsilon": loss_json(loss)} for name, loss in self.table.losses.items()]
+        return spent_on(losses, loss_json(self.table.record_epsilon), 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledAccounting(ParamsPart, keys=("choice", "draw")):
+    """The statement of true rows that are drawn by coins and shown where enough are alike, as a private choice says."""
+
+    choice: AccountedDraw
+    """Of how rows are shown."""
+    draw: RowDraw
+    epsilon: float
+    """Promised."""
+    delta: float
+    """Promised."""
+
+    @property
+    def budget(self) -> Budget:
+        """The report's `budget` block."""
+        rows: Expense = {"name": "which rows are drawn", "epsilon": rounded_up(Fraction(self.draw.rate, _ONE))}
+        return spent_on([{"name": self.choice.purpose, **_cost(self.choice)}, rows], self.epsilon, self.delta)
+
+
+def spent_on(expenses: Sequence[Expense], epsilon: Loss, delta: float | None) -> Budget:
+    """Return the report's `budget` block: the loss of the release, and on what it was spent."""
+    return {"epsilon": epsilon, "delta": delta, "per_level": [], "per_attribute": list(expenses)}
+
+
+def _pure(draws: Sequence[AnyDraw]) -> list[AccountedDraw]:
+    """Return draws that are paid in epsilon.
+
+    Raises
+    ------
+    ParameterError
+        One is paid in rho, whose loss depends on delta.
+    """
+    pure = [draw for draw in draws if isinstance(draw, AccountedDraw)]
+    if len(pure) < len(draws):
+        raise ParameterError("draws in rho have no epsilon of their own: the account states what is promised")
+    return pure
+
+
+def _cost(draw: AnyDraw) -> Expense:
+    """Return the loss of a draw: epsilon, or rho, which is converted in sum."""
+    return {"epsilon": draw.epsilon} if isinstance(draw, AccountedDraw) else {"rho": draw.rho}
+
+
+def _by_level(draws: Sequence[AnyDraw]) -> list[Expense]:
+    """Return the loss of the draws on each level of a tree, in epsilon; each loss in rho is an expense of its own."""
+    levels: dict[tuple[int | None, bool], float] = {}
+    concentrated: list[Expense] = []
+    for draw in draws:
+        if isinstance(draw, AccountedDraw):
+            key = (draw.level, draw.ends_path)
+            levels[key] = levels.get(key, 0.0) + draw.epsilon
+        else:
+            concentrated.append({"level": None, "part": "split", **_cost(draw)})
+    pure: list[Expense] = [
+        {"level": level, "part": "leaf" if ends else "split", "epsilon": epsilon}
+        for (level, ends), epsilon in levels.items()
+    ]
+    return [*pure, *concentrated]
 
 
 def most_expensive_path(draws: Sequence[tuple[int | None, bool, int]]) -> int:
@@ -270,120 +493,6 @@ class PathAccount:
     def branch(self, parents: IntArray) -> None:
         """Add nodes: the next numbers, each going on from the path of its parent."""
         self.spent = np.append(self.spent, self.spent[parents])
-
-
-@dataclass(frozen=True, kw_only=True)
-class GaussianDraw(ParamsPart, keys=(*LINE_KEYS, "rho")):
-    """Discrete Gaussian noise on a table in which every row is in one cell: the line of an account."""
-
-    mechanism: ClassVar[str] = GAUSSIAN
-    rate_unit: ClassVar[str] = f"2**-{RATE_BITS}"
-    sensitivity: ClassVar[int] = 1
-    level: ClassVar[None] = None
-    ends_path: ClassVar[bool] = False
-    purpose: str
-    """Purpose of the draw, in words."""
-    rate: int
-    """rho of one row, in units of 2**-52."""
-    times: int = 1
-    """Number of such tables that hold a row."""
-
-    def __post_init__(self) -> None:
-        if not LEAST_RATE <= self.rate < RATE_LIMIT:
-            raise ParameterError(
-                f"{self.purpose}: noise of {self.rate / _ONE:.3g} rho is outside its range",
-                "spend more, or divide it less",
-            )
-
-    @property
-    def rho_units(self) -> int:
-        """Loss rho of a row, in units of 2**-52."""
-        return self.rate * self.times
-
-    @property
-    def rho(self) -> float:
-        """The same as rho, rounded up to a float."""
-        return rounded_up(Fraction(self.rho_units, _ONE))
-
-
-@dataclass(frozen=True, kw_only=True)
-class ConcentratedChoice(ParamsPart, keys=(*LINE_KEYS, "rho")):
-    """Choices by the exponential mechanism that are paid in rho: the line of an account.
-
-    Privacy
-    -------
-    The losses of all outcomes of a choice lie within epsilon of each other, epsilon being rate times sensitivity, so
-    that it is epsilon**2 / 8 of zCDP (docs/proofs/central.md; Cesar and Rogers, ALT 2021). Permute-and-flip has no such
-    range: it would cost epsilon**2 / 2.
-    """
-
-    mechanism: ClassVar[str] = EXPONENTIAL
-    rate_unit: ClassVar[str] = f"2**-{RATE_BITS}"
-    level: ClassVar[None] = None
-    ends_path: ClassVar[bool] = False
-    purpose: str
-    """Purpose of the choice, in words."""
-    rate: int
-    """In units of 2**-52 per step of the score."""
-    query: ModelQuery
-    """Query whose scores are chosen by."""
-    times: int = 1
-    """Number of such choices that a row is in."""
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.rate < 64 * _ONE:
-            raise ParameterError(
-                f"{self.purpose}: a choice of {self.rate} units a step is outside its range",
-                "spend more, or divide it less",
-            )
-
-    @property
-    def sensitivity(self) -> int:
-        """Width of the range in which one row moves the scores, in steps."""
-        return sensitivity_of(self.query)
-
-    @property
-    def exact_rho(self) -> Fraction:
-        """Loss rho of a row, exactly."""
-        return self.times * Fraction(self.rate * self.sensitivity, _ONE) ** 2 / 8
-
-    @property
-    def rho(self) -> float:
-        """The same, rounded up to a float."""
-        return rounded_up(self.exact_rho)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ApproximateAccounting(ParamsPart, keys=("accounting=lines", "composition")):
-    """Everything that a release draws from the data under (epsilon, delta), one line a kind of draw."""
-
-    epsilon: float
-    """Claimed, for the unit of privacy."""
-    delta: float
-    """Claimed, for the unit of privacy."""
-    draws: tuple[AccountedDraw | GaussianDraw | ConcentratedChoice, ...]
-    found: tuple[FindingLine, ...] = ()
-    """Draws that looked for domains."""
-    rows_per_unit: int = 1
-    adjacency: str = ADD_OR_REMOVE
-
-    @property
-    def rho(self) -> Fraction:
-        """Loss rho of the unit of privacy for all Gaussian draws, and all choices paid in rho."""
-        units = sum(draw.rho_units for draw in self.draws if isinstance(draw, GaussianDraw))
-        tables = Fraction(units * changed_squared(self.rows_per_unit, replaced=self.adjacency == REPLACE), _ONE)
-        choices = sum((draw.exact_rho for draw in self.draws if isinstance(draw, ConcentratedChoice)), Fraction(0))
-        return tables + choices * changed_rows(self.rows_per_unit, self.adjacency) ** 2
-
-    @property
-    def lines(self) -> tuple[FindingLine | AccountedDraw | GaussianDraw | ConcentratedChoice, ...]:
-        """All draws, those first that looked for domains."""
-        return (*self.found, *self.draws)
-
-    @property
-    def composition(self) -> Composition:
-        """The neighbouring tables that the account holds for."""
-        return Composition(adjacency=self.adjacency, rows_per_unit=self.rows_per_unit)
 
 
 def row_rho_units(epsilon: Fraction, delta: float | Fraction, rows_per_unit: int, adjacency: str) -> int:

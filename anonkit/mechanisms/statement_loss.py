@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from anonkit.domains.coded_columns import IntArray
 from anonkit.domains.number_bins import Categories, Grid
-from anonkit.mechanisms.accounting import rounded_up
+from anonkit.mechanisms.accounting import rounded_up, spent_on
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.mechanisms.private_selection import exponential_mechanism, permute_and_flip
 from anonkit.promises.guarantee import changed_rows
@@ -31,10 +33,12 @@ from anonkit.published.statements.noise_statement import (
     ModeScore,
     Query,
     RankScore,
+    ReleasedStatement,
     Statement,
     Sum,
     Value,
 )
+from anonkit.report.blocks import Budget
 
 
 def noisy_values(statement: Statement, answers: Sequence[IntArray], words: UniformStream) -> tuple[Value, ...]:
@@ -144,6 +148,25 @@ def epsilon_of(statement: Statement) -> float:
     return rounded_up(Fraction(row_units(statement) * rows, _ONE))
 
 
-def budget_lines(statement: Statement) -> list[tuple[str, float]]:
-    """Return the name of each draw and what it costs a row that it reads, rounded up to a float."""
-    return [(draw.name, rounded_up(Fraction(draw_units(statement, draw), _ONE))) for draw in statement.draws]
+@dataclass(frozen=True, kw_only=True)
+class StatedAccounting:
+    """A noise statement with its published values: what it puts into the params, and what it costs."""
+
+    released: ReleasedStatement
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the statement and the values."""
+        return self.released.to_params()
+
+    @property
+    def budget(self) -> Budget:
+        """The report's `budget` block: what each draw costs a row that it reads, rounded up to a float."""
+        statement = self.released.statement
+        return spent_on(
+            [
+                {"name": draw.name, "epsilon": rounded_up(Fraction(draw_units(statement, draw), _ONE))}
+                for draw in statement.draws
+            ],
+            epsilon_of(statement),
+            0,
+        )

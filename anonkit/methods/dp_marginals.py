@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
@@ -27,7 +27,6 @@ from anonkit.dp_trees.release.drawn_rows import (
     RuledRows,
     check_rules,
     column_entries,
-    expense,
     shown_domains,
 )
 from anonkit.dp_trees.release.private_spikes import SpikeMethod
@@ -35,9 +34,6 @@ from anonkit.mechanisms.accounting import (
     LAPLACE,
     AccountedDraw,
     Accounting,
-    ApproximateAccounting,
-    ConcentratedChoice,
-    GaussianDraw,
     rate_within,
 )
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
@@ -55,8 +51,6 @@ from anonkit.published.tree_attributes import Attribute, Split
 from anonkit.randomness import Randomness
 
 _MOST_ROWS = 1 << 36
-PlannedDraw = AccountedDraw | GaussianDraw | ConcentratedChoice
-"""A line of the account: paid in epsilon, or in rho."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,10 +184,14 @@ class DPMarginals(SpikeMethod):
         left = self.left(policy, sum(draw.units for draw in counts))
         counter = counter_of(source, engine, layout.schema, keep)
         learned = learn(layout, counter, rows, left, self._row_units, rng.child("tables"))
-        accounting = self.accounting((*counts, *learned.draws))
+        accounting = Accounting(
+            draws=(*counts, *learned.draws),
+            claim=(float(self.epsilon), float(self.delta)) if left.delta else (self._claim, 0),
+            rows_per_unit=self.rows_per_unit,
+            adjacency=self.neighbours,
+        )
         told = self.told if counting is None else {**self.told, "rows": {"count": int(rows), "rate": counting.rate}}
-        claim = (float(self.epsilon), float(self.delta)) if left.delta else (self._claim, 0.0)
-        return marginals_draft(learned, accounting, policy, engine, rng.child("rows"), claim, told)
+        return marginals_draft(learned, accounting, policy, engine, rng.child("rows"), told)
 
     def left(self, policy: Policy, spent: int = 0) -> RemainingBudget:
         """Return the remaining budget of readings, tables and choices, when a row has lost so many units.
@@ -209,19 +207,6 @@ class DPMarginals(SpikeMethod):
         layout = ColumnLayout(schema=self.schema(policy), anchored=False)
         pays = bool(self.delta) and delta_may_pay(layout.sizes, candidate_pairs(layout), whole.amounts)
         return replace(whole, delta=whole.delta if pays else Fraction(0)).after(spent)
-
-    def accounting(self, draws: Sequence[PlannedDraw]) -> Accounting | ApproximateAccounting:
-        """Return the account of the draws: in epsilon and delta where one of them has Gaussian noise."""
-        pure = [draw for draw in draws if isinstance(draw, AccountedDraw)]
-        if len(pure) == len(draws):
-            return Accounting(draws=tuple(pure), rows_per_unit=self.rows_per_unit, adjacency=self.neighbours)
-        return ApproximateAccounting(
-            epsilon=float(self.epsilon),
-            delta=float(self.delta),
-            draws=tuple(draws),
-            rows_per_unit=self.rows_per_unit,
-            adjacency=self.neighbours,
-        )
 
 
 def tables_of_target(learned: LearnedMarginals) -> list[Table]:
@@ -249,17 +234,13 @@ def _of_triple(learned: LearnedMarginals) -> dict[str, Any]:
 
 def marginals_draft(
     learned: LearnedMarginals,
-    accounting: Accounting | ApproximateAccounting,
+    accounting: Accounting,
     policy: Policy,
     engine: Engine,
     randomness: Randomness,
-    claim: tuple[float, float],
     told: Mapping[str, Any],
 ) -> Draft:
-    """Return the draft: rows drawn from the mixture, tables and mixture as params. No true count is in it.
-
-    The claim is of epsilon and delta.
-    """
+    """Return the draft: rows drawn from the mixture, tables and mixture as params. No true count is in it."""
     mixtures = learned.mixtures
     schema = mixtures.schema
     shown = shown_domains(schema.domains, schema.target)
@@ -272,22 +253,22 @@ def marginals_draft(
         randomness=randomness,
         ruled=ruled,
     )
-    params = {
+    published = {
         **told,
         **mixtures.to_params(),
         "readings": [reading.to_params() for reading in learned.choice.readings],
         "tables": [table.to_params() for table in learned.one_ways],
         "pairs": [table.to_params() for table in learned.pairs],
         **_of_triple(learned),
-        **accounting.to_params(),
         "columns": rows.described(),
         **ruled.to_params(),
         **({"conditions": list(conditions_of(policy))} if policy.is_conditional else {}),
     }
-    means = means_of(params)
+    means = means_of(published)
     return Draft(
         data=rows.source(engine),
-        params=params,
+        published=published,
+        statement=accounting,
         columns=column_entries(policy, {**schema.sizes, **ruled.sizes}, [*schema.domains, *ruled.sizes], means),
         notes=(
             *ruled.notes,
@@ -295,11 +276,6 @@ def marginals_draft(
             *notes_on_means(means),
         ),
         details={
-            "budget": {
-                "epsilon": claim[0],
-                "delta": claim[1] or 0,
-                "per_attribute": [expense(draw.purpose, draw) for draw in accounting.draws],
-            },
             "marginals": {
                 "columns": len(learned.one_ways),
                 "pairs": len(learned.pairs),

@@ -26,8 +26,6 @@ from anonkit.dp_trees.release.drawn_rows import (
     RuledRows,
     check_rules,
     column_entries,
-    domains_budget,
-    expense,
     shown_domains,
 )
 from anonkit.dp_trees.release.private_spikes import SpikeMethod
@@ -35,7 +33,6 @@ from anonkit.mechanisms.accounting import (
     LAPLACE,
     AccountedDraw,
     Accounting,
-    ApproximateAccounting,
     GaussianDraw,
     gaussian_draws,
     rate_within,
@@ -116,17 +113,16 @@ class DPNB(SpikeMethod):
             category=Split.MULTIWAY,
         )
 
-    def account(self, policy: Policy) -> Accounting | ApproximateAccounting:
+    def account(self, policy: Policy) -> Accounting:
         """Return every draw of the release, the classes first, before any data is seen."""
         self.check_unit(policy)
         left = self.after_spikes(policy)
         tables = left._account_of(left.schema(policy), policy)
-        if isinstance(tables, ApproximateAccounting):
-            return tables
         return replace(tables, draws=(*self.spike_draws(policy), *tables.draws))
 
-    def _account_of(self, schema: TreeSchema, policy: Policy) -> Accounting | ApproximateAccounting:
-        purposes = ["rows per class", *(f"class x {attribute.name}" for attribute in schema.attributes)]
+    def _account_of(self, schema: TreeSchema, policy: Policy) -> Accounting:
+        columns = [schema.target, *(attribute.name for attribute in schema.attributes)]
+        purposes = ["rows per class", *(f"class x {name}" for name in columns[1:])]
         sizes = [1, *(attribute.codes for attribute in schema.attributes)]
         epsilon, found = self.epsilon_left(policy), policy.found_domains
         per_row = units_of(epsilon) // self.changed_rows
@@ -143,13 +139,10 @@ class DPNB(SpikeMethod):
                 for purpose, units in zip(purposes, shares(per_row, table_weights(sizes)), strict=True)
             )
         )
-        if pure and found is None:
-            return Accounting(draws=pure, rows_per_unit=self.rows_per_unit, adjacency=self.neighbours)
-        return ApproximateAccounting(
-            epsilon=float(self.epsilon),
-            delta=float(self.delta),
-            draws=draws or pure,
-            found=() if found is None else found.lines,
+        return Accounting(
+            draws=tuple(replace(draw, column=name) for draw, name in zip(draws or pure, columns, strict=True)),
+            searched=() if found is None else found.lines,
+            claim=None if pure and found is None else (float(self.epsilon), float(self.delta)),
             rows_per_unit=self.rows_per_unit,
             adjacency=self.neighbours,
         )
@@ -171,9 +164,7 @@ class DPNB(SpikeMethod):
         """State the promise: the composition of the planned draws, never above the given epsilon and delta."""
         self.check_rules(policy)
         account = self.account(policy)
-        if isinstance(account, ApproximateAccounting):
-            return self.approximate_promise(policy)
-        return self.promise(policy, account.epsilon)
+        return self.promise(policy, account.epsilon) if account.claim is None else self.approximate_promise(policy)
 
     def release(
         self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
@@ -231,7 +222,7 @@ class ClassRows:
 
 def tables_draft(
     noisy: NoisyTables,
-    accounting: Accounting | ApproximateAccounting,
+    accounting: Accounting,
     policy: Policy,
     engine: Engine,
     randomness: Randomness,
@@ -249,10 +240,9 @@ def tables_draft(
         randomness=randomness,
         ruled=ruled,
     )
-    params = {
+    published = {
         **told,
         **noisy.to_params(),
-        **accounting.to_params(),
         "columns": rows.described(),
         **ruled.to_params(),
         **({"conditions": list(conditions_of(policy))} if policy.is_conditional else {}),
@@ -260,19 +250,12 @@ def tables_draft(
     sizes = {noisy.target: noisy.classes.size} | {table.name: table.domain.size for table in noisy.tables}
     return Draft(
         data=rows.source(engine),
-        params=params,
+        published=published,
+        statement=accounting,
         columns=column_entries(policy, {**sizes, **ruled.sizes}, [*sizes, *ruled.sizes]),
         notes=(
             *notes_on_bins(noisy.target, noisy.classes),
             *ruled.notes,
             *notes_on_target(noisy.target, [(table.counts, table.variance) for table in noisy.tables]),
         ),
-        details={
-            "budget": {
-                "epsilon": accounting.epsilon,
-                "delta": accounting.delta if isinstance(accounting, ApproximateAccounting) else 0,
-                "per_attribute": [expense(name, draw) for name, draw in zip(sizes, accounting.draws, strict=True)],
-                **domains_budget(accounting.found if isinstance(accounting, ApproximateAccounting) else ()),
-            }
-        },
     )

@@ -24,11 +24,11 @@ from anonkit.k_anonymity.sampled_rows import (
     one_row_of_each,
     scores_of,
 )
-from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, AccountedDraw, rate_within, rounded_up, units_of
+from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, AccountedDraw, SampledAccounting, rate_within, units_of
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.private_selection import permute_and_flip
 from anonkit.mechanisms.query_sensitivity import sensitivity_of
-from anonkit.mechanisms.sampling_threshold import WORD_BITS, best_sample, class_size, delta_of
+from anonkit.mechanisms.sampling_threshold import WORD_BITS, RowDraw, best_sample, class_size
 from anonkit.parameters import check_integer, check_number, parameter, settle_numbers
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy, TargetUse
@@ -42,7 +42,6 @@ from anonkit.policy.public_domains import (
 )
 from anonkit.promises.approximate_dp import AnonymousDP
 from anonkit.protocols import COUNT, Draft, Engine, Progress, Source, no_progress
-from anonkit.published.exact_losses import RATE_BITS
 from anonkit.published.recoding import GlobalRecoding, Grouping
 from anonkit.randomness import Randomness
 from anonkit.report.blocks import Action, ReportColumn
@@ -207,45 +206,24 @@ class SafePub:
         return Draft(
             data=data,
             labels_seen=domains.target is not None,
-            params={
+            published={
                 "format": FORMAT,
-                **self._params(policy, domains, choice, sampled, k, units),
+                "target": policy.target,
+                "unit": policy.unit,
+                "missing_values": list(policy.missing_values),
+                "columns": _described(policy, domains),
+                **({"conditions": list(conditions_of(policy))} if policy.is_conditional else {}),
                 "recoding": recoding.to_dict(),
             },
+            statement=SampledAccounting(
+                choice=choice,
+                draw=RowDraw(sampled=sampled, k=k, rate=units),
+                epsilon=float(self.epsilon),
+                delta=float(self.delta),
+            ),
             columns=_column_entries(policy, domains, recoding),
-            details={
-                "budget": {
-                    "epsilon": float(self.epsilon),
-                    "delta": float(self.delta),
-                    "per_attribute": [
-                        {"name": choice.purpose, "epsilon": choice.epsilon},
-                        {"name": "which rows are drawn", "epsilon": rounded_up(Fraction(units, 1 << 52))},
-                    ],
-                },
-            },
             applied=ShownAsReleased(levels=levels, scheme=scheme),
         )
-
-    def _params(
-        self, policy: Policy, domains: PublicDomains, choice: AccountedDraw, sampled: int, k: int, units: int
-    ) -> dict[str, Any]:
-        """Return the plan that follows from parameters and policy; all of it is public."""
-        return {
-            "target": policy.target,
-            "unit": policy.unit,
-            "missing_values": list(policy.missing_values),
-            "choice": choice.to_params(),
-            "draw": {
-                "sampled": sampled,
-                "sampled_of": 1 << WORD_BITS,
-                "k": k,
-                "rate": units,
-                "rate_unit": f"2**-{RATE_BITS}",
-                "delta": delta_of(sampled, k, units),
-            },
-            "columns": _described(policy, domains),
-            **({"conditions": list(conditions_of(policy))} if policy.is_conditional else {}),
-        }
 
 
 def _domains(policy: Policy) -> PublicDomains:

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.budget_rules.model_queries import PairGain
+from anonkit.domains.found_domains import FindingLine
 from anonkit.errors import BudgetError, ParameterError
 from anonkit.mechanisms.accounting import (
     LAPLACE,
@@ -20,6 +21,7 @@ from anonkit.mechanisms.accounting import (
     AccountedDraw,
     Accounting,
     Bootstrap,
+    GaussianDraw,
     PathAccount,
     rate_within,
     rounded_up,
@@ -64,6 +66,54 @@ def test_a_path_pays_for_the_levels_above_its_leaf() -> None:
     assert Accounting(draws=(SPLIT, EARLY)).epsilon == 0.5
     assert Accounting(draws=(replace(SPLIT, level=None), replace(EARLY, level=None, ends_path=False))).epsilon == 0.75
     assert Accounting(draws=()).epsilon == 0
+
+
+def test_draws_in_rho_have_no_epsilon_but_the_promised_one() -> None:
+    """Their loss depends on delta: an account of them that states no promise is refused."""
+    draws = (SPLIT, GaussianDraw(purpose="table", rate=1 << 40))
+    with pytest.raises(ParameterError, match="states what is promised"):
+        _ = Accounting(draws=draws).epsilon
+    assert Accounting(draws=draws, claim=(0.5, 1e-9)).epsilon == 0.5
+
+
+def test_a_budget_lists_draws_or_levels() -> None:
+    """Draws by the column that they are spent on, else by their purpose; trees by level; what was searched apart."""
+    named = replace(SPLIT, level=None, column="age")
+    plain = Accounting(draws=(named, GaussianDraw(purpose="table", rate=1 << 51)), claim=(1.0, 1e-9))
+    assert plain.budget == {
+        "epsilon": 1.0,
+        "delta": 1e-9,
+        "per_level": [],
+        "per_attribute": [{"name": "age", "epsilon": 0.25}, {"name": "table", "rho": 0.5}],
+    }
+    trees = Accounting(draws=(SPLIT, SPLIT, EARLY), by_level=True)
+    assert trees.budget["per_level"] == [
+        {"level": 0, "part": "split", "epsilon": 0.5},
+        {"level": 0, "part": "leaf", "epsilon": 0.5},
+    ]
+    found = FindingLine(purpose="categories of city", mechanism="laplace", rate=ONE, threshold=9, delta=Fraction(1, 8))
+    searched = trees.after_search([found, replace(EARLY, level=None, purpose="spikes of age")], 3.0, 0.125)
+    assert searched.budget["domains"] == [
+        {"name": "categories of city", "epsilon": 1.0, "delta": 0.125},
+        {"name": "spikes of age", "epsilon": 0.5, "delta": 0.0},
+    ]
+    assert [line.purpose for line in searched.lines] == [
+        "categories of city",
+        "spikes of age",
+        "split",
+        "split",
+        "leaf",
+    ]
+    assert (searched.budget["epsilon"], searched.budget["delta"]) == (3.0, 0.125)
+    in_rho = Accounting(draws=(EARLY, GaussianDraw(purpose="table", rate=1 << 51)), claim=(1, 0), by_level=True)
+    assert in_rho.budget["per_level"][1:] == [{"level": None, "part": "split", "rho": 0.5}]
+
+
+def test_a_void_account_lists_nothing() -> None:
+    """Where a look without noise leaves no promise, no draw is listed and nothing is said to be spent."""
+    void = Accounting(draws=(SPLIT, EARLY), by_level=True, is_void=True)
+    assert void.to_params()["accounting"] == []
+    assert void.budget == {"epsilon": None, "delta": None, "per_level": [], "per_attribute": []}
 
 
 def test_units_of_several_rows_and_replaced_rows_pay_for_each() -> None:

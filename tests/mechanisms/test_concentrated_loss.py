@@ -15,7 +15,7 @@ from anonkit.budget_rules.model_queries import ClippedSum
 from anonkit.checks.account_lines import epsilon_of
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.accounting import (
-    ApproximateAccounting,
+    Accounting,
     ConcentratedChoice,
     GaussianDraw,
     row_rho_units,
@@ -109,7 +109,7 @@ def test_units_of_several_rows_and_replaced_ones_get_less_each() -> None:
 def test_an_account_adds_up_rho_for_the_unit_of_privacy() -> None:
     """Two tables, one of them twice, for three replaced rows a unit: eighteen times what one row pays."""
     draws = (GaussianDraw(purpose="a", rate=1 << 20), GaussianDraw(purpose="b", rate=1 << 21, times=2))
-    account = ApproximateAccounting(epsilon=1.0, delta=1e-6, draws=draws, rows_per_unit=3, adjacency=REPLACE)
+    account = Accounting(claim=(1.0, 1e-6), draws=draws, rows_per_unit=3, adjacency=REPLACE)
     assert account.rho == Fraction(18 * 5 * (1 << 20), ONE)
     assert draws[1].rho == (1 << 22) / ONE
 

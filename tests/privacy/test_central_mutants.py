@@ -175,11 +175,11 @@ REFUSED: dict[str, Mutant] = {
         where="anonkit.dp_trees.release.declared_schema:CentralMethod._claim",
         old="self._row_units * self", new="self._row_units // 2 * self", method="dp-forest"),
     "a line states half of its rate": Mutant(
-        where="anonkit.mechanisms.accounting:Accounting.lines", old="return self.draws",
-        new="return tuple(__import__('dataclasses').replace(draw, rate=draw.rate // 2) for draw in self.draws)",
+        where="anonkit.mechanisms.accounting:Accounting.lines", old="*self.draws)",
+        new="*(__import__('dataclasses').replace(draw, rate=draw.rate // 2) for draw in self.draws))",
         method="dp-nb"),
     "one draw is left out of the account": Mutant(
-        where="anonkit.mechanisms.accounting:Accounting.lines", old="return self.draws", new="return self.draws[1:]",
+        where="anonkit.mechanisms.accounting:Accounting.lines", old="*self.draws)", new="*self.draws[1:])",
         method="edprf"),
     "tables that each get a whole level cost one of them": Mutant(
         where="anonkit.dp_trees.split_selection:NoisyCounts.draws", old="times = max(1, terms.candidates - level)",

@@ -147,7 +147,7 @@ MUTANTS: dict[str, Mutant] = {
         refused_by="spikes"),
     "the search is not in the account": Mutant(
         where="dp_trees.release.private_spikes:SpikeMethod._with_search",
-        old="*(line.to_params() for line in lines), *drawn", new="*drawn", refused_by="account_lines"),
+        old="[one.draw for one in histograms]", new="[]", refused_by="account_lines"),
     "nothing is taken off for the search": Mutant(
         where="dp_trees.release.private_spikes:SpikeMethod.after_spikes",
         old="whole = Fraction(self.epsilon) - Fraction(sum(draw.units for draw in draws) * self.changed_rows, 1 << 52)",

@@ -46,7 +46,7 @@ MUTANTS: dict[str, Mutant] = {
         old="changed_rows(statement.rows_per_unit, statement.adjacency)", new="statement.rows_per_unit",
         refused_by="release", check="epsilon", run=REPLACED),
     "half a line of the budget": Mutant(
-        where="mechanisms.statement_loss:budget_lines", old=", _ONE)", new=", 2 * _ONE)",
+        where="mechanisms.statement_loss:StatedAccounting.budget", old=", _ONE)", new=", 2 * _ONE)",
         refused_by="validate", check="budget_lines", run=LINES),
     "no noise": Mutant(
         where="mechanisms.statement_loss:_drawn", old="noisy_counts(answer, draw.rate, words)", new="answer",

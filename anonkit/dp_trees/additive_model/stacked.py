@@ -47,7 +47,6 @@ from anonkit.mechanisms.accounting import (
     LAPLACE,
     AccountedDraw,
     Accounting,
-    ApproximateAccounting,
     GaussianDraw,
     rounded_up,
     shares,
@@ -205,25 +204,18 @@ class StackedPlan:
             **({"noise": self.noise_law} if self.tells_noise else {}),
         }
 
-    def accounting(
-        self, step: NoisyStep | None, calibration: NoisyCalibration | None = None
-    ) -> Accounting | ApproximateAccounting:
+    def accounting(self, step: NoisyStep | None, calibration: NoisyCalibration | None = None) -> Accounting:
         """Return the whole account: the histograms in rho, where they have Gaussian noise."""
         learned = () if step is None else step.step.draws
         learned = learned if calibration is None else (*learned, calibration.step.draw)
         trees = self.trees_plan.accounting
         first, histograms = (*self.counted, *self.found.draws), self.histogram_draw
-        before = (*first, *trees.draws)
+        draws = (*first, *trees.draws, histograms, *learned)
         if isinstance(histograms, AccountedDraw):
-            return replace(trees, draws=(*before, histograms, *learned))
+            return replace(trees, draws=draws)
         spent = sum(draw.units for draw in first) * changed_rows(self.rows_per_unit, self.adjacency)
-        return ApproximateAccounting(
-            epsilon=rounded_up(self.epsilon + Fraction(spent, 1 << 52)),
-            delta=rounded_up(self.delta),
-            draws=(*before, histograms, *learned),
-            rows_per_unit=self.rows_per_unit,
-            adjacency=self.adjacency,
-        )
+        claim = (rounded_up(self.epsilon + Fraction(spent, 1 << 52)), rounded_up(self.delta))
+        return replace(trees, draws=draws, claim=claim)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -252,7 +244,7 @@ class StackedForest(
     """Distribution that the noisy counts describe: rows are drawn from it."""
 
     @property
-    def accounting(self) -> Accounting | ApproximateAccounting:
+    def accounting(self) -> Accounting:
         """Every draw that was made."""
         return self.plan.accounting(self.step, self.calibration)
 

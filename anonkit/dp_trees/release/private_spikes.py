@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, Self, cast
+from typing import Self, cast
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from anonkit.dp_trees.grower import refuse_other_totals
 from anonkit.dp_trees.questions import CodedBatch
 from anonkit.dp_trees.release.coded_rows import counted
 from anonkit.dp_trees.release.delta_method import DeltaMethod
-from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, rate_within
+from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, Accounting, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.parameters import check_choice, parameter
 from anonkit.policy.column_declarations import Column, ColumnType, Role
@@ -44,7 +44,6 @@ from anonkit.protocols import Draft, Engine, Method, Progress, Source
 from anonkit.published.marginal_tables import MarginalSchema
 from anonkit.published.tree_attributes import Attribute, Split
 from anonkit.randomness import Randomness
-from anonkit.report.blocks import Budget
 
 SEARCHES = ("private", "declared")
 
@@ -167,22 +166,17 @@ class SpikeMethod(DeltaMethod):
         return self._with_search(draft, policy, histograms)
 
     def _with_search(self, draft: Draft, policy: Policy, histograms: Sequence[SpikeHistogram]) -> Draft:
-        """Return the draft with the search in its account, its budget and its notes."""
-        lines, promised = [one.draw for one in histograms], cast(Method, self).guarantee(policy)
-        budget: Budget = {
-            **draft.details["budget"],
-            "epsilon": float(promised.to_dict()["parameters"]["epsilon"]),
-            "domains": [{"name": line.purpose, "epsilon": line.epsilon, "delta": 0.0} for line in lines],
-        }
-        drawn: Any = draft.params["accounting"]
-        params = {
-            **draft.params,
-            **self.told,
-            "accounting": [*(line.to_params() for line in lines), *drawn],
-            "spikes": [one.to_params() for one in histograms],
-        }
+        """Return the draft with the search in its statement and its notes."""
+        accounting, promised = cast(Accounting, draft.statement), cast(Method, self).guarantee(policy)
+        epsilon = float(promised.to_dict()["parameters"]["epsilon"])
+        published = {**draft.published, **self.told, "spikes": [one.to_params() for one in histograms]}
         notes = tuple(_note(one) for one in histograms if one.found)
-        return replace(draft, params=params, notes=(*draft.notes, *notes), details={**draft.details, "budget": budget})
+        return replace(
+            draft,
+            published=published,
+            statement=accounting.after_search([one.draw for one in histograms], epsilon, 0),
+            notes=(*draft.notes, *notes),
+        )
 
 
 def candidate_counts(batch: CodedBatch, sizes: Sequence[int]) -> IntArray:

@@ -40,9 +40,9 @@ from anonkit.dp_trees.release.declared_schema import CellMethod
 from anonkit.dp_trees.release.drawn_rows import column_entries
 from anonkit.dp_trees.release.private_spikes import SpikeMethod
 from anonkit.dp_trees.release.stacked_rows import check_shown_rules, microdata_of, shown_rules
-from anonkit.dp_trees.release.tree_releases import generalized, per_level
+from anonkit.dp_trees.release.tree_releases import generalized
 from anonkit.dp_trees.split_selection import LARGEST_TABLE
-from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, rate_within
+from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, Accounting, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.parameters import check_integer, parameter
 from anonkit.policy.declaration import Policy
@@ -284,7 +284,8 @@ class StackedMethod(CellMethod, SpikeMethod):
             lambda level: progress("growing", (level - n_public_levels) / (levels - n_public_levels)),
         )
         claim = (float(self.epsilon), float(self.delta)) if self._delta_may_pay(plan.schema) else (self._claim, 0)
-        return stacked_draft(learned, policy, engine, rng, self.as_, claim, self.told, numbers)
+        statement = replace(learned.accounting, claim=claim)
+        return stacked_draft(learned, statement, policy, engine, rng, self.as_, self.told, numbers)
 
 
 def schema_of(domains: PublicDomains, cells: int) -> TreeSchema:
@@ -294,20 +295,22 @@ def schema_of(domains: PublicDomains, cells: int) -> TreeSchema:
 
 def stacked_draft(
     learned: StackedForest,
+    statement: Accounting,
     policy: Policy,
     engine: Engine,
     rng: Randomness,
     form: str,
-    claim: tuple[float, float],
     told: Mapping[str, Any],
     numbers: TargetHistogram | None = None,
 ) -> Draft:
-    """Return the draft of a learned model: synthetic rows or cells, params and budget.
+    """Return the draft of a learned model: synthetic rows or cells, params and statement.
 
     Parameters
     ----------
     learned : StackedForest
-        The noisy model, with the accounting of every draw made for it.
+        The noisy model.
+    statement : Accounting
+        Every draw that was made for it, and the promised epsilon and delta.
     policy : Policy
     engine : Engine
         Holds or draws the rows.
@@ -315,8 +318,6 @@ def stacked_draft(
         Key of the release; the rows are drawn from a child of it.
     form : {"microdata", "cells"}
         Synthetic rows, or the leaves as generalized cells with noisy counts.
-    claim : pair of float
-        The promised epsilon and delta, at least the sum of the draws.
     told : mapping
         Public facts about the method for the params.
     numbers : TargetHistogram, optional
@@ -333,20 +334,20 @@ def stacked_draft(
     else:
         table, columns = generalized(cells_of(learned.forest), policy)
         data = engine.hold(table)
-    accounting, rule = learned.accounting, learned.plan.rule
-    params = {**told, "rule": learned.plan.stated_rule(), **learned.to_params(), **accounting.to_params()}
-    params["columns"] = columns
+    rule = learned.plan.rule
+    published = {**told, "rule": learned.plan.stated_rule(), **learned.to_params(), "columns": columns}
     if ruled is not None:
-        params[KEY] = MISSING_ABOVE
-        params |= ruled.to_params()
+        published[KEY] = MISSING_ABOVE
+        published |= ruled.to_params()
     if numbers is not None:
-        params["target"] = {**params["target"], "histogram": numbers.to_params()}
+        published["target"] = {**published["target"], "histogram": numbers.to_params()}
     if policy.is_conditional:
-        params["conditions"] = list(conditions_of(policy))
-    means = {} if ruled is None else means_of(params)
+        published["conditions"] = list(conditions_of(policy))
+    means = {} if ruled is None else means_of({**published, **statement.to_params()})
     return Draft(
         data=data,
-        params=params,
+        published=published,
+        statement=statement,
         columns=column_entries(
             policy, {**learned.plan.schema.sizes, **({} if ruled is None else ruled.sizes)}, data.schema.names, means
         ),
@@ -357,7 +358,6 @@ def stacked_draft(
             *notes_on_means(means),
         ),
         details={
-            "budget": {"epsilon": claim[0], "delta": claim[1], "per_level": per_level(accounting)},
             "forest": {
                 "trees": len(learned.forest.trees),
                 "nodes": sum(len(tree) for tree in learned.forest.trees),

@@ -21,7 +21,7 @@ from anonkit.dp_trees.marginals.table_plan import plan_of
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.accounting import (
     AccountedDraw,
-    ApproximateAccounting,
+    Accounting,
     ConcentratedChoice,
     GaussianDraw,
     units_of,
@@ -57,9 +57,7 @@ def test_a_plan_in_rho_comes_to_no_more_than_epsilon_and_delta(
     )
     plan = plan_of(LAYOUT, LAYOUT.pairs, edges, 4 if edges == 13 else 0, left, GAUSSIAN)
     assert not any(isinstance(draw, AccountedDraw) for draw in plan.draws)
-    account = ApproximateAccounting(
-        epsilon=epsilon, delta=delta, draws=plan.draws, rows_per_unit=rows, adjacency=adjacency
-    )
+    account = Accounting(draws=plan.draws, rows_per_unit=rows, adjacency=adjacency)
     assert 0.9999 * epsilon < epsilon_of(account.rho, Fraction(delta)) <= Fraction(epsilon)
 
 
