@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from anonkit.budget_rules.marginal_rule import ROWS_SHARE, splits_tables
+from anonkit.budget_rules.model_queries import TABLE
 from anonkit.budget_rules.view_rule import delta_may_pay
 from anonkit.domains.number_bins import NumberBins
 from anonkit.dp_trees.marginals.learned_marginals import LearnedMarginals, learn
@@ -30,12 +31,7 @@ from anonkit.dp_trees.release.drawn_rows import (
     shown_domains,
 )
 from anonkit.dp_trees.release.private_spikes import SpikeMethod
-from anonkit.mechanisms.accounting import (
-    LAPLACE,
-    AccountedDraw,
-    Accounting,
-    rate_within,
-)
+from anonkit.mechanisms.accounting import Accounting, draw_units, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.parameters import check_integer, parameter
 from anonkit.policy.declaration import Policy, TargetUse
@@ -45,8 +41,10 @@ from anonkit.promises.noise_promises import CentralDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.column_means import Table, means_of, notes_on_means, notes_on_target
 from anonkit.published.marginal_tables import MarginalSchema
+from anonkit.published.noisy_tables import LAPLACE
 from anonkit.published.product_mixtures import rows_of_components
 from anonkit.published.released_cells import PLACES_IN_A_CELL
+from anonkit.published.statements.draws import Draw
 from anonkit.published.tree_attributes import Attribute, Split
 from anonkit.randomness import Randomness
 
@@ -101,12 +99,12 @@ class DPMarginals(SpikeMethod):
         check_integer("bins", self.bins, 2, 1024)
 
     @property
-    def _counting(self) -> AccountedDraw | None:
+    def _counting(self) -> Draw | None:
         """The draw of the number of rows, where it is not public."""
         if self.n_rows:
             return None
         rate = rate_within(int(self._row_units * ROWS_SHARE), 1)
-        return AccountedDraw(purpose="number of rows", mechanism=LAPLACE, rate=rate)
+        return Draw(name="number of rows", query=TABLE, law=LAPLACE, rate=rate)
 
     @property
     def keeps_rules(self) -> bool:
@@ -181,7 +179,7 @@ class DPMarginals(SpikeMethod):
             rows = float(noisy_counts(np.array([exact]), counting.rate, words)[0])
         layout = self.finest_view(policy)
         counts = () if counting is None else (counting,)
-        left = self.left(policy, sum(draw.units for draw in counts))
+        left = self.left(policy, sum(draw_units(draw) for draw in counts))
         counter = counter_of(source, engine, layout.schema, keep)
         learned = learn(layout, counter, rows, left, self._row_units, rng.child("tables"))
         accounting = Accounting(

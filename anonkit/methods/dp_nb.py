@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from anonkit.budget_rules.forest_rule import gaussian_pays, table_weights
+from anonkit.budget_rules.model_queries import TABLE
 from anonkit.domains.coded_columns import IntArray
 from anonkit.domains.number_bins import notes_on_bins, shown_classes
 from anonkit.dp_trees.grower import refuse_other_totals
@@ -29,17 +30,7 @@ from anonkit.dp_trees.release.drawn_rows import (
     shown_domains,
 )
 from anonkit.dp_trees.release.private_spikes import SpikeMethod
-from anonkit.mechanisms.accounting import (
-    LAPLACE,
-    AccountedDraw,
-    Accounting,
-    GaussianDraw,
-    gaussian_draws,
-    rate_within,
-    row_rho_units,
-    shares,
-    units_of,
-)
+from anonkit.mechanisms.accounting import Accounting, gaussian_draws, rate_within, row_rho_units, shares, units_of
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.noisy_histograms import noisy_tables, rows_by_class, rows_of
 from anonkit.parameters import check_integer
@@ -50,8 +41,9 @@ from anonkit.promises.noise_promises import CentralDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.column_means import notes_on_target
 from anonkit.published.exact_losses import RATE_BITS
-from anonkit.published.noisy_tables import GAUSSIAN, NoisyTables, noise_variance
+from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE, NoisyTables, noise_variance
 from anonkit.published.released_cells import PLACES_IN_A_CELL
+from anonkit.published.statements.draws import Draw
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
 
@@ -126,23 +118,20 @@ class DPNB(SpikeMethod):
         sizes = [1, *(attribute.codes for attribute in schema.attributes)]
         epsilon, found = self.epsilon_left(policy), policy.found_domains
         per_row = units_of(epsilon) // self.changed_rows
-        draws: tuple[AccountedDraw | GaussianDraw, ...] = ()
-        if self.delta:
-            rho = row_rho_units(epsilon, self.delta_left(policy), self.rows_per_unit, self.neighbours)
-            if gaussian_pays(sizes, Fraction(per_row, _ONE), Fraction(rho, _ONE)):
-                draws = gaussian_draws(purposes, table_weights(sizes, GAUSSIAN), rho)
-        pure = (
-            ()
-            if draws
-            else tuple(
-                AccountedDraw(purpose=purpose, mechanism=LAPLACE, rate=rate_within(units, 1))
+        delta = self.delta_left(policy)
+        rho = row_rho_units(epsilon, delta, self.rows_per_unit, self.neighbours) if delta else 0
+        in_rho = rho > 0 and gaussian_pays(sizes, Fraction(per_row, _ONE), Fraction(rho, _ONE))
+        if in_rho:
+            draws = gaussian_draws(purposes, table_weights(sizes, GAUSSIAN), rho)
+        else:
+            draws = tuple(
+                Draw(name=purpose, query=TABLE, law=LAPLACE, rate=rate_within(units, 1))
                 for purpose, units in zip(purposes, shares(per_row, table_weights(sizes)), strict=True)
             )
-        )
         return Accounting(
-            draws=tuple(replace(draw, column=name) for draw, name in zip(draws or pure, columns, strict=True)),
+            draws=tuple(replace(draw, column=name) for draw, name in zip(draws, columns, strict=True)),
             searched=() if found is None else found.lines,
-            claim=None if pure and found is None else (float(self.epsilon), float(self.delta)),
+            claim=(float(self.epsilon), float(self.delta)) if in_rho or found is not None else None,
             rows_per_unit=self.rows_per_unit,
             adjacency=self.neighbours,
         )
@@ -153,7 +142,7 @@ class DPNB(SpikeMethod):
             return super().rows_of_noise(policy)
         schema = self.schema(policy)
         account = self.after_spikes(policy)._account_of(schema, policy)
-        law = GAUSSIAN if isinstance(account.draws[0], GaussianDraw) else LAPLACE
+        law = account.draws[0].law
         sizes = [1, *(attribute.codes for attribute in schema.attributes)]
         precision = sum(
             1 / (noise_variance(draw.rate, law) * size) for draw, size in zip(account.draws, sizes, strict=True)
@@ -193,7 +182,7 @@ class DPNB(SpikeMethod):
                 for attribute, counts, rate in zip(schema.attributes, by_attribute, rest, strict=True)
             ],
             rng.child("noise"),
-            GAUSSIAN if isinstance(accounting.draws[0], GaussianDraw) else LAPLACE,
+            accounting.draws[0].law,
         )
         return tables_draft(noisy, accounting, policy, engine, rng.child("rows"), self.told)
 

@@ -24,7 +24,7 @@ from anonkit.k_anonymity.sampled_rows import (
     one_row_of_each,
     scores_of,
 )
-from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, AccountedDraw, SampledAccounting, rate_within, units_of
+from anonkit.mechanisms.accounting import SampledAccounting, draw_units, rate_within, units_of
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.private_selection import permute_and_flip
 from anonkit.mechanisms.query_sensitivity import sensitivity_of
@@ -43,6 +43,7 @@ from anonkit.policy.public_domains import (
 from anonkit.promises.approximate_dp import AnonymousDP
 from anonkit.protocols import COUNT, Draft, Engine, Progress, Source, no_progress
 from anonkit.published.recoding import GlobalRecoding, Grouping
+from anonkit.published.statements.draws import PERMUTE_AND_FLIP, Draw
 from anonkit.randomness import Randomness
 from anonkit.report.blocks import Action, ReportColumn
 
@@ -118,19 +119,19 @@ class SafePub:
 
     # --- what follows from the parameters alone ------------------------------------------------------------------
 
-    def _choice(self, has_target: bool) -> AccountedDraw:
+    def _choice(self, has_target: bool) -> Draw:
         """Return the private choice of a scheme."""
         query = SchemeScore(has_target=has_target)
-        return AccountedDraw(
-            purpose="how each column is shown",
-            mechanism=PERMUTE_AND_FLIP,
+        return Draw(
+            name="how each column is shown",
+            law=PERMUTE_AND_FLIP,
             rate=rate_within(units_of(Fraction(self.epsilon) * SEARCH_SHARE), sensitivity_of(query)),
             query=query,
         )
 
-    def _units(self, choice: AccountedDraw) -> int:
+    def _units(self, choice: Draw) -> int:
         """Return the remaining epsilon for the rows, in units of 2**-52."""
-        return units_of(Fraction(self.epsilon)) - choice.units
+        return units_of(Fraction(self.epsilon)) - draw_units(choice)
 
     def _drawn(self, units: int) -> tuple[int, int]:
         """Return the words of 2**32 that draw a row, and k: functions of the parameters alone.
@@ -247,7 +248,7 @@ def _chosen(
     levels: Sequence[PublicLevels],
     domains: PublicDomains,
     engine: Engine,
-    choice: AccountedDraw,
+    choice: Draw,
     needed: int,
     rng: Randomness,
 ) -> Scheme:

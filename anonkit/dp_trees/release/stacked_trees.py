@@ -21,6 +21,7 @@ from anonkit.budget_rules.forest_rule import (
     is_dependent,
     rule_for,
 )
+from anonkit.budget_rules.model_queries import TABLE
 from anonkit.domains.number_bins import NumberBins, notes_on_bins
 from anonkit.dp_trees.additive_model.pair_prequeries import PairFindings, PairQuestions
 from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, learn
@@ -42,7 +43,7 @@ from anonkit.dp_trees.release.private_spikes import SpikeMethod
 from anonkit.dp_trees.release.stacked_rows import check_shown_rules, microdata_of, shown_rules
 from anonkit.dp_trees.release.tree_releases import generalized
 from anonkit.dp_trees.split_selection import LARGEST_TABLE
-from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, Accounting, rate_within
+from anonkit.mechanisms.accounting import Accounting, draw_units, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.parameters import check_integer, parameter
 from anonkit.policy.declaration import Policy
@@ -56,7 +57,8 @@ from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.promises.guarantee import Guarantee
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.column_means import means_of, notes_on_means, notes_on_target
-from anonkit.published.noisy_tables import KEY, MISSING_ABOVE
+from anonkit.published.noisy_tables import KEY, LAPLACE, MISSING_ABOVE
+from anonkit.published.statements.draws import Draw
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
 
@@ -120,12 +122,12 @@ class StackedMethod(CellMethod, SpikeMethod):
         return public_domains(policy, target_required=True, ruled=self.keeps_rules)
 
     @property
-    def _counting(self) -> AccountedDraw | None:
+    def _counting(self) -> Draw | None:
         """The draw of the number of rows, where it is not public."""
         if self.n_rows:
             return None
         rate = rate_within(int(self._row_units * ROWS_SHARE), 1)
-        return AccountedDraw(purpose="number of rows", mechanism=LAPLACE, rate=rate)
+        return Draw(name="number of rows", query=TABLE, law=LAPLACE, rate=rate)
 
     def guarantee(self, policy: Policy) -> Guarantee:
         """State the promise: epsilon, in whole units, whatever the rule divides it into."""
@@ -158,7 +160,7 @@ class StackedMethod(CellMethod, SpikeMethod):
         self,
         policy: Policy,
         rows: float,
-        counting: AccountedDraw | None,
+        counting: Draw | None,
         numbers: TargetHistogram | None = None,
         found: PairFindings | None = None,
     ) -> StackedPlan:
@@ -178,7 +180,7 @@ class StackedMethod(CellMethod, SpikeMethod):
         """
         domains = self._public(policy)
         drawn = tuple(draw for draw in (counting, None if numbers is None else numbers.draw) if draw is not None)
-        left = self._row_units - sum(draw.units for draw in drawn)
+        left = self._row_units - sum(draw_units(draw) for draw in drawn)
         found = found or PairFindings()
         left -= found.units
         schema = schema_of(domains, 1) if numbers is None else replace(schema_of(domains, 1), classes=numbers.classes)

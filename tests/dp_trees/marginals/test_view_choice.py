@@ -211,7 +211,7 @@ def test_a_target_that_says_much_splits_the_tables_and_one_that_says_nothing_doe
     for table, anchored in ((said, True), (codes, False)):
         found = learned(layout, 0.2, 20_000, batch_of(table, label))
         assert found.choice.plan.is_split is anchored
-        assert found.choice.readings[0].draw.purpose == "dependence on the target"
+        assert found.choice.readings[0].draw.name == "dependence on the target"
     assert learned(layout, 3.0, 20_000, batch_of(codes, label)).choice.plan.is_split
 
 
@@ -299,7 +299,7 @@ def test_a_declared_target_has_a_place_where_columns_are_known(strength: float) 
     codes, labels = rows_of_classes(700, 2, strength)
     found = learned(layout_of([10] * 9, 2), 1.0, 700, batch_of(codes, labels))
     assert found.choice.plan.is_split
-    assert "dependence on the target" not in [reading.draw.purpose for reading in found.choice.readings]
+    assert "dependence on the target" not in [reading.draw.name for reading in found.choice.readings]
 
 
 @pytest.mark.usefixtures("costly_splits")
@@ -339,7 +339,7 @@ def test_with_a_delta_a_target_that_all_columns_lean_on_splits_the_tables() -> N
     exact = ExactTables.counted(layout, layout.pairs, BatchCounter(lambda: [batch_of(codes, labels)]))
     left = left_of(0.2, 1e-9)
     choices = [chosen_view(exact, 12_000, left, left.units, Randomness.seeded(seed)) for seed in range(20)]
-    assert {choice.readings[0].draw.purpose for choice in choices} == {"gain of 18 pairs"}
+    assert {choice.readings[0].draw.name for choice in choices} == {"gain of 18 pairs"}
     assert sum(choice.plan.is_split for choice in choices) >= 10
 
 
