@@ -19,10 +19,9 @@ from part_workers import Elsewhere, without_rows
 
 from anonkit.bundle.part_workers import Message, read_by
 from anonkit.checks import class_relation, clear_parts, table_scans
-from anonkit.checks.class_counts import CountedValues, Domain, ValuesOfClasses, WorstClass
-from anonkit.checks.class_relation import CountCombinations, _message, _read, classes_of
+from anonkit.checks.class_relation import CountCombinations, _message, _read
 from anonkit.checks.clear_parts import KnownBeside
-from anonkit.checks.counted_as import CountedAs, LookedAt, ReadValues
+from anonkit.checks.counted_as import ReadValues
 from anonkit.checks.disclosure import measure
 from anonkit.checks.identical_record_sets import fewest_alike
 from anonkit.errors import EngineError
@@ -223,25 +222,6 @@ def test_values_whose_rows_in_the_table_are_not_told_are_noticed(tmp_path: Path)
             measure(data, ["q", "r"], **asked)
 
 
-def test_values_that_a_group_does_not_know_are_noticed() -> None:
-    """A cell that compares otherwise where it was dealt would be no value there."""
-    known = pa.table({"cell": [1, 2], "value": [0, 1]})
-    looked = LookedAt(numbers=None, caps=None)
-    domain = Domain(
-        name="s", cells=known, table=None, rows=np.array([1, 2]), ordered=True, whole=True, looked=looked
-    )  # fmt: skip
-    with classes_of(pa.table({"q": [1, 1, 1], "s": [1, 2, 3]}), ["q"], ["s"]) as classes:
-        measures = (
-            WorstClass(domain=domain, counted=CountedAs(), recursive=()),
-            ValuesOfClasses(domain=domain, unit=None),
-        )
-        worst, values = classes.each(measures)
-        with pytest.raises(EngineError, match="does not add up"):
-            measures[0].published(worst)
-        with pytest.raises(EngineError, match="does not add up"):
-            CountedValues.joined(values, domain)
-
-
 class Answerless(Elsewhere):
     """Workers of whose answers one is lost."""
 
@@ -313,17 +293,6 @@ def test_rows_that_are_not_in_their_group_are_noticed(unit: str | None, tmp_path
     if unit is None:
         with read_by(Misplacing(unit)), pytest.raises(EngineError, match="does not add up"):
             measure(data, ["q"], listed=["n"])
-
-
-def test_people_are_one_whatever_the_spelling_of_their_number(tmp_path: Path) -> None:
-    """0 and -0 are one person, not-a-number is one, and a missing one is nobody."""
-    whose = [0.0, -0.0, float("nan"), -float("nan"), None, 1.0, 0.0, -0.0]
-    table = pa.table({"q": [1] * 8, "s": list("aabbbbab"), "person": pa.array(whose, pa.float64())})
-    data = folder_of(table, tmp_path / "here", 1)
-    expected = measure(table, ["q"], sensitive=["s"], unit="person")
-    assert expected.people == 3
-    with read_by(without_rows(data, tmp_path / "there")):
-        assert measure(data, ["q"], sensitive=["s"], unit="person") == expected
 
 
 class Weighing(Elsewhere):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from objects_in_memory import Bucket, bucket_in_memory
+from objects_in_memory import Bucket
 from part_workers import Elsewhere
 
 import anonkit
@@ -64,12 +64,6 @@ class Counted(Elsewhere):
             self.fetched += self.bucket.read_keys[before:]
             del self.bucket.read_keys[before:]
             assert set(self.scratch.iterdir()) == standing
-
-
-@pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch) -> Bucket:
-    """A bucket in memory."""
-    return bucket_in_memory(monkeypatch)
 
 
 @pytest.fixture
