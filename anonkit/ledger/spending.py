@@ -16,7 +16,7 @@ from anonkit.k_anonymity.class_means import KEY as MEANS
 from anonkit.ledger.account import Account
 from anonkit.ledger.applied_recoding import leave_pointer
 from anonkit.ledger.intersection_check import JointFloor, SourceRows, numbers
-from anonkit.ledger.neighbour_totals import holds_for, totals, totals_words
+from anonkit.ledger.neighbour_totals import neighbours_json, totals, totals_words
 from anonkit.ledger.overspending import refuse_overspent
 from anonkit.ledger.packed_params import digest_of_packed, pack, unpacked
 from anonkit.ledger.recognition import Known, Recognition, Sighting, recognised
@@ -451,7 +451,7 @@ class Spending:
                 notes = [*notes, f"Together with the earlier releases of this dataset: {totals_words(together)}."]
             if standing.allowance.is_set:
                 holds = standing.allowance.neighbours
-                public["budget_neighbours"] = None if holds is None else holds_for(holds)
+                public["budget_neighbours"] = None if holds is None else neighbours_json(holds)
             if standing.budget is not None:
                 public["epsilon_budget"] = loss_json(standing.budget)
             if standing.budget_delta is not None:

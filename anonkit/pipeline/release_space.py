@@ -132,7 +132,7 @@ class Output:
             The name is neither, or a field is out of its range.
         """
         words = (emit,) if isinstance(emit, str) else tuple(emit)
-        place, copy = (None, None) if output is None else Place.asked(output)
+        place, copy = (None, None) if output is None else Place.of_output(output)
         return cls(
             place=place,
             copy=copy,
