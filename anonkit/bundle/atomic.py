@@ -209,9 +209,13 @@ def finish(folder: Path, stem: str) -> None:
             if is_marked(staged):
                 _log_once(staged, "was left alone: the process that puts its files in place may still be at work")
         elif not is_marked(staged):
-            _log_once(staged, "is of an interrupted run and was never put in place; the next release there clears it away")
+            _log_once(
+                staged, "is of an interrupted run and was never put in place; the next release there clears it away"
+            )
         elif record.in_the_way(staged, folder):
-            _log_once(staged, "was left alone: a file that does not belong to a release is where one of its files would go")
+            _log_once(
+                staged, "was left alone: a file that does not belong to a release is where one of its files would go"
+            )
         elif not record.fits(staged, folder):
             _log_once(staged, "was left alone: its files are not those that an interrupted run had prepared")
         else:

@@ -194,7 +194,9 @@ class S3Bucket:
             delete = partial(self.client.delete_objects, Bucket=self.bucket)
             self._answer_of(partial(delete, Delete={"Objects": named, "Quiet": True}))
 
-    def _answer_of(self, request: Callable[[], Answer], *, conditional: bool = False, absent: bool = False) -> Answer | None:
+    def _answer_of(
+        self, request: Callable[[], Answer], *, conditional: bool = False, absent: bool = False
+    ) -> Answer | None:
         """Ask the store; what it says of a failure is not passed on, since it may quote addresses and keys."""
         from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 

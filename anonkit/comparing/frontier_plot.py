@@ -111,7 +111,9 @@ def plot(plotted: Sequence[Mapping[str, Any]], raw: float | None, measure: str) 
     taken: list[tuple[float, float]] = []
     for number, method in enumerate(methods):
         parts.append(
-            _curve([point for point in plotted if point["method"] == method], number, x, lambda point: y(point[measure]))
+            _curve(
+                [point for point in plotted if point["method"] == method], number, x, lambda point: y(point[measure])
+            )
         )
     places = [(x(point["attacks"]["linkability"]["risk"]), y(point[measure])) for point in plotted]
     for point, (across, up) in zip(plotted, places, strict=True):

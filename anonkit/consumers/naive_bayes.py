@@ -22,11 +22,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from anonkit.consumers import model_files
 from anonkit.consumers.class_statistics import ClassStatistics
 from anonkit.consumers.columns import Columns
-from anonkit.consumers.shrunken_factors import ShrunkenFactors, shrink_factors
 from anonkit.consumers.estimation import Estimation, Prior, make_factor, make_prior
 from anonkit.consumers.factors import Factor
 from anonkit.consumers.learned_models import is_noisy_tables, statistics_of_tables
 from anonkit.consumers.release_files import looks_released, open_randomized, read_params
+from anonkit.consumers.shrunken_factors import ShrunkenFactors, shrink_factors
 from anonkit.domains.coded_columns import FloatArray, IntArray
 from anonkit.domains.number_bins import UNKNOWN, Categories
 from anonkit.errors import ParameterError, SourceError

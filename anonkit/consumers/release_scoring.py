@@ -135,7 +135,10 @@ class ReleaseScorer:
         assert target is not None  # noqa: S101 - the caller has looked
         texts = json.dumps(table.to_params(), sort_keys=True), json.dumps(statistics.stored.to_dict(), sort_keys=True)
         sizes, rows_of_class = _quadrature_rows(*texts)
-        hits = [float((_codes_of(target, _predicted(estimator, rows)) == row).mean()) for row, rows in enumerate(rows_of_class)]
+        hits = [
+            float((_codes_of(target, _predicted(estimator, rows)) == row).mean())
+            for row, rows in enumerate(rows_of_class)
+        ]
         return self._score(sizes, np.array(hits))
 
     def _score(self, sizes: FloatArray, hits: FloatArray) -> float:

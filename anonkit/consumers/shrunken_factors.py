@@ -21,7 +21,7 @@ from anonkit.consumers.estimation import (
 )
 from anonkit.consumers.factors import Factor, NormalFactor, ShareFactor
 from anonkit.domains.coded_columns import FloatArray
-from anonkit.estimators.class_shrinkage import confirmed, shrunken_shares, shrunken
+from anonkit.estimators.class_shrinkage import confirmed, shrunken, shrunken_shares
 from anonkit.estimators.evidence_weight import evidence_weight, normal_separation, separation, weight_of_tables
 from anonkit.published.count_evidence import shares_of
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTarget

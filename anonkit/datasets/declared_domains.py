@@ -123,7 +123,9 @@ def _moment(limit: date | time) -> datetime:
     return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
 
 
-def _coordinates(policy: Policy, normal_numbers: FloatArray, hidden: FloatArray, names: Sequence[str]) -> dict[str, FloatArray]:
+def _coordinates(
+    policy: Policy, normal_numbers: FloatArray, hidden: FloatArray, names: Sequence[str]
+) -> dict[str, FloatArray]:
     """Return latitudes and longitudes of the declared places, by the names of their columns."""
     found: dict[str, FloatArray] = {}
     for column in policy.columns.values():

@@ -96,7 +96,7 @@ class Output:
             raise ParameterError("example rows are only in the dossier", option("owner_report", "DIR"))
 
     @property
-    def tells_owner(self) -> bool:
+    def shows_owner(self) -> bool:
         """Return True if anybody sees what was measured on the source."""
         return self.for_owner or self.owner_report is not None
 

@@ -186,7 +186,9 @@ class EmbeddedTable(ABC):
         if self._staging is not None:
             if self.path.exists():
                 shutil.copymode(self.path, self._staging.folder / self.path.name)
-            self._staging.commit([self.path.name], absent=[f"{self.path.name}{more}" for more in self.companion_suffixes])
+            self._staging.commit(
+                [self.path.name], absent=[f"{self.path.name}{more}" for more in self.companion_suffixes]
+            )
 
     def close(self) -> None:
         """Roll back what was not committed, and delete a file that was not put in place."""
