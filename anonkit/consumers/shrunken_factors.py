@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Factors of naive Bayes as predictions use them: drawn in by their noise, their sum by what they have in common."""
+"""Factors of naive Bayes as predictions use them: shares shrunken by their noise, the sum weighted by its evidence."""
 
 from __future__ import annotations
 
