@@ -43,7 +43,7 @@ from anonkit.engines.writing.part_files import (
     cannot_write,
     part_path,
 )
-from anonkit.engines.writing.part_tasks import MADE, SAID, DealTask, GroupTask, PartTask
+from anonkit.engines.writing.part_tasks import MADE, MESSAGES, DealTask, GroupTask, PartTask
 from anonkit.errors import EngineError, option
 from anonkit.protocols import BatchCount
 
@@ -292,7 +292,7 @@ class SparkWorkers:
     ) -> list[Message]:
         """Work on groups, whose messages shuffles bring together. See `PartWorkers.regrouped` and `each`."""
         work = DealTask(deal=deal, items=[_absolute(item) for item in items])
-        kinds = spark_schema(SAID.names, SAID.types)
+        kinds = spark_schema(MESSAGES.names, MESSAGES.types)
         numbers = self.session.range(0, len(items), 1, max(len(items), 1))
 
         def run() -> pa.Table:
@@ -303,7 +303,7 @@ class SparkWorkers:
             return collected_messages(said, self.session)
 
         made = during("counting the files of the release", run)
-        return list(zip(made.column("group").to_pylist(), made.column("said").to_pylist(), strict=True))
+        return list(zip(made.column("group").to_pylist(), made.column("message").to_pylist(), strict=True))
 
 
 def _absolute(item: Any) -> Any:
