@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.auditing.epsilon_audit import epsilon_from_counts, lower_bound
-from anonkit.checks import central_rows
 from anonkit.checks.account_lines import epsilon_of
 from anonkit.checks.central_account import published_account
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.domains.number_bins import Categories
-from anonkit.dp_trees.release import drawn_rows as pieces
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.mechanisms.accounting import LARGEST_EPSILON, Accounting
 from anonkit.mechanisms.noisy_histograms import noisy_tables
@@ -110,19 +108,6 @@ def test_what_has_no_public_domain_is_refused() -> None:
         DPNB(epsilon=1.0).guarantee(Policy(columns={"c": Column(name="c"), "t": Column(name="t", role=Role.TARGET)}))
     with pytest.raises(PolicyError, match="no column to predict is named"):
         DPNB(epsilon=1.0).guarantee(Policy(columns={"c": Column(name="c", categories=("u",))}))
-
-
-@pytest.mark.slow
-def test_rows_drawn_in_several_pieces_are_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each piece of a class is rounded by itself: the check of the rows allows one a piece, and no more."""
-    monkeypatch.setattr(pieces, "PIECE_ROWS", 100)
-    monkeypatch.setattr(central_rows, "_PIECE_ROWS", 100)
-    for seed in range(3):
-        release = anonkit.release(
-            bank_customers(3_000, seed=1), method="dp-nb", epsilon=1.0, policy=bank_customers_policy(), seed=seed,
-            ledger=None,
-        )  # fmt: skip
-        assert release.report["rows"]["out"] > 2_000
 
 
 @settings(max_examples=8)

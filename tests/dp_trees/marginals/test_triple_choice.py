@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.budget_rules.model_queries import TargetRelation, TripleError
-from anonkit.budget_rules.triple_rule import MOST_COUNTS, MOST_TRIPLES, TripleRule
+from anonkit.budget_rules.triple_rule import TripleRule
 from anonkit.dp_trees.marginals.exact_tables import ExactTables, TripleCounts
 from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout
 from anonkit.dp_trees.marginals.triple_choice import (
@@ -158,43 +158,6 @@ def test_an_audit_of_the_choice_stays_below_its_price_and_finds_some_of_it() -> 
         seen.append(np.array([chosen_triple(rule, own, level, draw, one) is not None for one in words], dtype=np.int64))
     found = lower_bound(seen[0], seen[1]).lower_bound
     assert 0.1 * epsilon < found <= epsilon
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.integers(1, 70), max_size=45), st.integers(2, 16), st.integers(1, 10**7), st.sampled_from([0.1, 1.0])
-)
-def test_candidates_are_few_and_of_the_columns_with_fewest_values(
-    values: list[int], classes: int, rows: int, epsilon: float
-) -> None:
-    """At most 5,000 triples, none of a column of one value, and 64 cells each at most."""
-    rule = TripleRule(values=tuple(values), classes=classes, rows=float(rows), epsilon=epsilon)
-    candidates = list(rule.triples)
-    assert len(candidates) == rule.number <= MOST_TRIPLES
-    assert len(candidates) * rows <= 1 << 30
-    assert len(candidates) * 64 * classes <= MOST_COUNTS
-    chosen = [values[at] for at in rule.columns]
-    assert min(chosen, default=2) > 1
-    others = [own for at, own in enumerate(values) if own > 1 and at not in rule.columns]
-    assert max(chosen, default=0) <= min(others, default=70)
-    if rule.most_groups:
-        assert rule.most_groups in (2, 4)
-        assert max(rule.cells(one) for one in candidates) <= rule.most_groups**3
-        assert rule.least(rule.most_groups**3) > 0
-        assert rule.epsilon * rule.rows >= 4_999
-
-
-def test_few_rows_for_the_noise_have_no_triples_and_more_have_halves_before_quarters() -> None:
-    """By public facts alone."""
-    found = [
-        TripleRule(values=(16,) * 30, classes=2, rows=rows, epsilon=1.0).most_groups
-        for rows in (5_000.0, 6_000.0, 20_000.0)
-    ]
-    assert found == [0, 2, 4]
-    assert TripleRule(values=(16, 1, 5), classes=2, rows=1e6, epsilon=1.0).most_groups == 0
-    share = TripleRule(values=(2,) * 10, classes=2, rows=1e6, epsilon=1.0)
-    assert share.choice_share < 0.001
-    assert share.reading_share == pytest.approx(200 / 1e6)
 
 
 @pytest.mark.parametrize(("values", "most"), [(2, 4), (3, 2), (5, 4), (16, 4), (64, 2)])
