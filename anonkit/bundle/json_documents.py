@@ -282,6 +282,6 @@ def _indented(value: Any, level: int) -> str:
 
 @functools.cache
 def _encoder(level: int) -> Callable[[Any], str]:
-    """Return the encoder of what stands so deep."""
+    """Return the encoder of values of a depth, 1 for those of the document itself."""
     between = ",\n" + "  " * level
     return json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(between, ": ")).encode
