@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from checks.forgeries import Edit, Files, forged, verdict
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anonkit
@@ -137,7 +137,6 @@ def test_all_are_chosen_where_no_three_of_them_say_as_much(kind: str, chosen: tu
 KINDS = st.tuples(st.just((Split.CUT, 64)) | st.tuples(st.just(Split.ONE_VS_REST), st.integers(2, 4)), st.booleans())
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(KINDS, min_size=3, max_size=11), st.integers(10**3, 10**7), st.sampled_from([0.1, 1.0, 8.0]))
 def test_all_are_a_candidate_where_their_table_has_rows_enough_and_cost_nothing(
     kinds: list[tuple[tuple[Split, int], bool]], rows: int, epsilon: float

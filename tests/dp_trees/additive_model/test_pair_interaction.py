@@ -139,7 +139,6 @@ def test_two_on_which_the_class_depends_together_are_chosen(kind: str, pair: tup
 KINDS = st.tuples(st.sampled_from([Split.CUT, Split.ONE_VS_REST]), st.integers(2, 15), st.booleans())
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(KINDS, max_size=9), st.integers(1, 20_000), st.sampled_from([0.01, 0.1, 1.0, 8.0]))
 def test_which_pairs_there_are_to_choose_is_said_by_their_sizes(
     kinds: list[tuple[Split, int, bool]], rows: int, epsilon: float

@@ -136,7 +136,6 @@ def test_three_are_chosen_where_no_two_of_them_say_anything(kind: str, chosen: t
 KINDS = st.tuples(st.just((Split.CUT, 64)) | st.tuples(st.just(Split.ONE_VS_REST), st.integers(2, 15)), st.booleans())
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.lists(KINDS, min_size=3, max_size=40), st.integers(1, 10**6), st.sampled_from([0.1, 1.0, 8.0]),
 )  # fmt: skip
