@@ -1,4 +1,4 @@
-"""What a row adds to the measurements of aggregates: no more than it pays for."""
+"""Sums of aggregates: a row adds no more to the measurements than it pays for."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def test_what_would_be_searched_is_known_before_a_look_at_any_cell() -> None:
 
 
 def test_a_rule_in_a_column_that_is_searched_is_refused() -> None:
-    """What noise finds would decide what the rule can say."""
+    """Noise would decide what the rule can say."""
     rules = {"never": {"job": "clerk", "ill": "yes"}}
     policy = Policy.from_dict({"columns": COLUMNS, "constraints": [rules]})
     with pytest.raises(PolicyError, match="'job' is in a rule"):

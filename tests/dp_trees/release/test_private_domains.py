@@ -60,7 +60,7 @@ def people(n: int, jobs: Sequence[str] = ("clerk", "farmer"), seed: int = 1) -> 
 def found_in(
     table: pa.Table, *, epsilon: float = 2.0, used: np.ndarray | None = None, policy: Policy = SEARCHED
 ) -> tuple[Policy, FoundDomains]:
-    """What a search finds, and what it cost."""
+    """The policy with the domains that a search finds, and its cost."""
     with LocalEngine() as engine:
         search = DomainSearch(
             engine.scan(table, policy), engine, used, row_units=units_of(epsilon), delta=Fraction(1, 10**5),
