@@ -142,7 +142,7 @@ class DeclaredSource:
         return replace(
             draft,
             columns=self.clear.marked(self._marked(draft.columns), self.policy),
-            params={**draft.params, **_public_cells(self.policy)},
+            published={**draft.published, **_public_cells(self.policy)},
         )
 
     def _marked(self, columns: Iterable[ReportColumn]) -> list[ReportColumn]:

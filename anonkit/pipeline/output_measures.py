@@ -106,11 +106,10 @@ def answer_checks(
         The same of the draft of a method of somebody else.
     """
     report: dict[str, Any] = {
-        **draft.details,
+        **draft.blocks,
         "method": method,
         "guarantee": promise.to_dict(),
         "columns": draft.columns,
-        "budget": {"per_level": [], **draft.details.get("budget", {})},
     }
     try:
         return list(draft_checks(data, draft.params, report, unit=unit))

@@ -183,7 +183,7 @@ class VerifiedDraft:
             randomness=self.randomness,
             disclosure_risk=self._disclosure_risk(),
             details={
-                **self.draft.details,
+                **self.draft.blocks,
                 "utility": {**self.draft.details.get("utility", {}), **self.utility},
                 **({"ledger": self.ledger} if self.ledger else {}),
             },

@@ -130,9 +130,9 @@ def as_written(draft: Draft, spool: Path, policy: Policy) -> Settled:
             "allow more suppression, or ask for a smaller k",
         )
     columns = [_entry(column, counts, values, constant) for column in draft.columns]
-    params = {**params, "recoding": shown_centroids(_without(params["recoding"], constant), spool)}
+    published = {**draft.published, "recoding": shown_centroids(_without(params["recoding"], constant), spool)}
     schema = pa.schema([draft.data.schema.field(name) for name in left])
-    return Settled(draft=replace(draft, columns=columns, params=params), constant=constant, schema=schema)
+    return Settled(draft=replace(draft, columns=columns, published=published), constant=constant, schema=schema)
 
 
 def _counted(
