@@ -20,7 +20,7 @@ from anonkit.budget_rules.model_queries import TABLE
 from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import IntArray
 from anonkit.mechanisms.accounting import Accounting, units_of
-from anonkit.mechanisms.asked_attributes import asked_attribute
+from anonkit.mechanisms.answered_attributes import answered_attribute
 from anonkit.published.noisy_tables import LAPLACE
 from anonkit.published.statements.draws import Bootstrap, Draw
 from anonkit.randomness import keyed_words
@@ -78,7 +78,7 @@ class Disjoint(ParamsPart, keys=("kind", "trees")):
         else:
             # independent for each row: dealing by position or in fixed sizes would move other rows when one is
             # left out, and parallel composition would not hold
-            yield asked_attribute(key, _TREE_STREAM, first_row, n_rows, self.trees), None
+            yield answered_attribute(key, _TREE_STREAM, first_row, n_rows, self.trees), None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -168,7 +168,7 @@ class PairQuestions:
             for_choice=choice_share_of(interaction.rule, trees=trees, in_cells=in_cells, is_free=is_free),
         )
 
-    def asked(self, counter: Counter, units: int, randomness: Randomness) -> PairFindings:
+    def measure(self, counter: Counter, units: int, randomness: Randomness) -> PairFindings:
         """Ask them, in one pass over the rows; in none where there is nothing to ask.
 
         Parameters

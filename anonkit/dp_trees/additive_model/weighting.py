@@ -161,9 +161,9 @@ class WeightingStep:
         """Noise the sums, the curvature's triangle once."""
         first, second = self.draws
         upper = np.triu_indices(self.features)
-        drawn = noisy_counts(curvature[upper], second.rate, words)
+        noisy_upper = noisy_counts(curvature[upper], second.rate, words)
         square = np.zeros((self.features, self.features), dtype=np.int64)
-        square[upper] = drawn
+        square[upper] = noisy_upper
         square = square + square.T - np.diag(np.diag(square))
         return NoisyStep(step=self, gradient=noisy_counts(gradient, first.rate, words), curvature=square)
 

@@ -388,15 +388,15 @@ def _faint(
     for column, (name, table) in enumerate(zip(layout.names, one_ways, strict=True)):
         if not layout.schema.domains[name].has_missing:
             continue
-        told = [(table.counts[:, -1], table.variance)]
+        counts_of_missing = [(table.counts[:, -1], table.variance)]
         last = int(groups[column][-1])
         if np.count_nonzero(groups[column] == last) == 1:
-            told += [
+            counts_of_missing += [
                 (np.take(table.counts, last, axis=1 + pair.index(column)), table.variance)
                 for pair, table in known.items()
                 if column in pair
             ]
-        if is_faint(told, MISSING_ABOVE):
+        if is_faint(counts_of_missing, MISSING_ABOVE):
             found.append(int(layout.offsets[column + 1]) - 1)
     return np.array(found, dtype=np.int64)
 

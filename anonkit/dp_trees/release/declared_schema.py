@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.dp_trees.release.coded_rows import drawn_rows_of_units, first_rows_of_units
+from anonkit.dp_trees.release.coded_rows import first_rows_of_units, sampled_rows_of_units
 from anonkit.errors import ParameterError, option
 from anonkit.mechanisms.accounting import rounded_up, units_of
 from anonkit.parameters import check_choice, check_integer, check_number, parameter, settle_numbers, stated_parameters
@@ -89,7 +89,7 @@ class CentralMethod:
         return changed_rows(self.rows_per_unit, self.neighbours)
 
     @property
-    def told(self) -> dict[str, Any]:
+    def method_entry(self) -> dict[str, Any]:
         """Public description of the method in the params, from which its account can be rebuilt alone."""
         return {"method": self.name, "parameters": stated_parameters(self)}
 
@@ -173,7 +173,7 @@ class CentralMethod:
             return None
         if policy.person_rows is not None:
             key = rng.child("rows of people").key("rows of people")
-            return drawn_rows_of_units(engine, source, policy.unit, self.rows_per_unit, key)
+            return sampled_rows_of_units(engine, source, policy.unit, self.rows_per_unit, key)
         return first_rows_of_units(engine, source, policy.unit, self.rows_per_unit)
 
     @property

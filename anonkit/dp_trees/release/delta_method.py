@@ -122,7 +122,7 @@ class DeltaMethod(CentralMethod):
         """Return the draft of the method that `without_search` gave, with the search in its statement."""
         accounting = cast(Accounting, draft.statement)
         statement = accounting.after_search(found.lines, float(self.epsilon), float(self.delta))
-        return replace(draft, published={**draft.published, **self.told}, statement=statement)
+        return replace(draft, published={**draft.published, **self.method_entry}, statement=statement)
 
     def approximate_promise(self, policy: Policy, *bounds: str) -> ApproximateDP:
         """Return the promise of the given epsilon and delta."""

@@ -327,7 +327,7 @@ class StatedMethod(CentralMethod, ABC):
         statement = self.checked_statement(policy)
         answers = exact_answers(source, engine, statement, policy.target, self.used_rows(source, policy, engine, rng))
         values = noisy_values(statement, answers, UniformStream(rng.child("noise")))
-        return stated_draft(statement, values, policy, engine, rng.child("rows"), self.told)
+        return stated_draft(statement, values, policy, engine, rng.child("rows"), self.method_entry)
 
 
 def _equal_cells(number: NumericAttribute, cells: int) -> Grid:
