@@ -98,7 +98,7 @@ def exponential_mechanism(
 
 def _places(ends: IntArray, ranks: IntArray) -> IntArray:
     """Return the candidate whose share of the weights each rank falls into, shape (n_choices, n_ranks)."""
-    return np.array([np.searchsorted(own, drawn, side="right") for own, drawn in zip(ends, ranks, strict=True)])
+    return np.array([np.searchsorted(own, own_ranks, side="right") for own, own_ranks in zip(ends, ranks, strict=True)])
 
 
 def _mask(scores: IntArray, allowed: BoolArray | None) -> BoolArray:

@@ -19,7 +19,7 @@ from anonkit.dp_trees.marginals.learned_marginals import LearnedMarginals, learn
 from anonkit.dp_trees.marginals.mixture_rows import MixtureRows
 from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout
 from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
-from anonkit.dp_trees.marginals.table_plan import can_hold, candidate_pairs
+from anonkit.dp_trees.marginals.table_plan import candidate_pairs, fits_in_memory
 from anonkit.dp_trees.release.coded_rows import counter_of
 from anonkit.dp_trees.release.declared_schema import bins_parameter
 from anonkit.dp_trees.release.private_spikes import SpikeMethod
@@ -157,7 +157,7 @@ class DPMarginals(SpikeMethod):
         schema = self.schema(policy)
         splits = schema.classes is not None and not isinstance(schema.classes, NumberBins)
         split = ColumnLayout(schema=schema, anchored=splits and splits_tables(schema.n_classes))
-        return split if can_hold(split) else ColumnLayout(schema=schema, anchored=False)
+        return split if fits_in_memory(split) else ColumnLayout(schema=schema, anchored=False)
 
     def release(
         self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress

@@ -120,8 +120,8 @@ class PairInteraction(ClassPairs):
             return np.zeros(0, dtype=np.int64)
         axes = range(1, table.ndim)
         fewer = max(
-            int(table.sum(axis=tuple(at for at in axes if at not in kept)).max(axis=0).sum())
-            for kept in combinations(axes, 3)
+            int(table.sum(axis=tuple(at for at in axes if at not in triple)).max(axis=0).sum())
+            for triple in combinations(axes, 3)
         )
         right = int(table.max(axis=0).sum())
         return np.array([right - fewer - math.floor(self.rule.chance(table.size))], dtype=np.int64)

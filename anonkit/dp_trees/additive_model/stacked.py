@@ -309,7 +309,7 @@ def learn(plan: StackedPlan, counter: Counter, randomness: Randomness, watch: Wa
     regions = regions_of(forest, plan.rule.region_depth)
     words = UniformStream(randomness.child("noise of evidence"))
     measured = chosen_attributes(len(plan.schema.attributes), plan.rule.asked, randomness.child("attributes asked"))
-    sums = HistogramSums(forest=forest, regions=regions, asked=measured)
+    sums = HistogramSums(forest=forest, regions=regions, measured=measured)
     exact = counter.sum_up(sums)
     for at, table in enumerate(sums.tables(exact)):
         if at in measured:
@@ -386,12 +386,12 @@ class HistogramSums:
 
     forest: PublishedForest
     regions: tuple[int, ...]
-    asked: tuple[int, ...]
+    measured: tuple[int, ...]
     """Numbers of the attributes that are counted; the others have no codes."""
 
     @property
     def _codes(self) -> list[int]:
-        return [one.codes if at in self.asked else 0 for at, one in enumerate(self.forest.schema.attributes)]
+        return [one.codes if at in self.measured else 0 for at, one in enumerate(self.forest.schema.attributes)]
 
     @property
     def _sizes(self) -> list[int]:
