@@ -267,7 +267,7 @@ class _Grower:
         )
 
     def _ends(self, level: int, frontier: IntArray, totals: IntArray) -> BoolArray:
-        """Return which nodes are leaves, counting their rows with noise where that is planned."""
+        """Return a mask of the nodes that are leaves, with noisy counts of their rows where that is planned."""
         ends = self.used[frontier].all(axis=1) | (level == self.plan.levels - 1) | self.too_few
         units = self.plan.count_units(level)
         if units:
@@ -332,7 +332,7 @@ class _Grower:
         return np.arange(first, self.forest.size), totals
 
     def _too_few(self, nodes: IntArray, chosen: Chosen, parents: IntArray, first: int) -> BoolArray:
-        """Return which new nodes are leaves by the noisy counts that their parents were split by: costs nothing."""
+        """Return a mask of the new leaves, by the noisy counts of their parents' splits: no privacy loss."""
         if chosen.rows is None or not self.choices.min_rows:
             return np.zeros(parents.size, dtype=bool)
         child = np.arange(first, self.forest.size) - self.forest.first_child[parents]

@@ -229,7 +229,7 @@ _FEWEST_CELLS, _FEWEST_ROWS = 12, 8.0
 
 
 def supported_cells(counts: FloatArray, deviation: float) -> BoolArray:
-    """Return which cells may have rows, shape (cells,).
+    """Return a mask of the cells in the support of noisy counts, shape (cells,).
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ def pruned(forest: PublishedForest) -> PublishedForest:
 
 
 def pessimistic_errors(counts: FloatArray) -> float:
-    """Return how many rows a leaf is expected to get wrong: the upper end of a confidence interval (25 %).
+    """Return the expected errors of a leaf, in rows: the upper end of a confidence interval (25 %).
 
     Parameters
     ----------

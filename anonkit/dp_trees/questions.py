@@ -172,7 +172,7 @@ class RowSums(Protocol):
         ...
 
     def count(self, batch: CodedBatch) -> IntArray:
-        """Return what a batch adds, shape (size,)."""
+        """Return the counts of a batch, shape (size,)."""
         ...
 
 

@@ -215,7 +215,7 @@ class SplitSelection(Protocol):
         ...
 
     def draws(self, level: int, units: int, terms: Terms) -> tuple[Draw, ...]:
-        """Return what is drawn on a path at this level when it may cost `units`."""
+        """Return the draws of a path at this level that cost `units` at most."""
         ...
 
     def choose(self, tables: Tables, units: int, terms: Terms, words: UniformStream) -> Chosen:

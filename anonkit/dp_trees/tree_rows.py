@@ -40,7 +40,7 @@ class TreeRows(Protocol):
         ...
 
     def path_units(self, epsilon: Fraction) -> int:
-        """Return what a path of one tree may spend for a row to lose at most epsilon."""
+        """Return the budget of a path of one tree under which a row loses at most epsilon."""
         ...
 
     @property
@@ -156,7 +156,7 @@ class PublishedBootstrap(PoissonBootstrap):
 
 @cache
 def _poisson_weights() -> tuple[int, ...]:
-    """Return how many of 2**32 words give 0, 1, 2, ... copies: Poisson(1), the remainder given to 0."""
+    """Return the numbers of 2**32 words that give 0, 1, 2, ... copies: Poisson(1), the remainder given to 0."""
     weights = [math.floor((1 << _WORD_BITS) * math.exp(-1) / math.factorial(copies)) for copies in range(13)]
     weights = [weight for weight in weights if weight]
     weights[0] += (1 << _WORD_BITS) - sum(weights)

@@ -121,7 +121,7 @@ class RandomizeBatch:
         labels: Codes | None,
         rows_answered: IntArray | None,
     ) -> Codes:
-        """Return the answers of the rows that are selected for the attribute, of all when `asked` is None."""
+        """Return the answers of the rows that are selected for the attribute, of all when `rows_answered` is None."""
         domain = attribute.domain
         assert domain is not None  # noqa: S101 - only TRR has none, and it was handled before
         kind, cells = _small(randomizer.channel), batch.select([attribute.name])

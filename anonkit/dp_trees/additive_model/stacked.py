@@ -353,7 +353,7 @@ def learn(plan: StackedPlan, counter: Counter, randomness: Randomness, watch: Wa
 def _evidence(
     plan: StackedPlan, forest: PublishedForest, regions: tuple[int, ...], histograms: Sequence[IntArray]
 ) -> tuple[LeafProductModel, Combination]:
-    """Return what noisy histograms say of the population, and the evidence made of them."""
+    """Return the population by noisy histograms, and the evidence made of them."""
     scale = HistogramNoise(draw=plan.histogram_draw).scale
     agreed = AgreedCounts.of(forest, regions, histograms, scale, plan.count_scale)
     return LeafProductModel.of(forest, regions, agreed), Combination.of(

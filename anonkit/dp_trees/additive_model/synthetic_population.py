@@ -206,7 +206,7 @@ class LeafProductModel:
         return self.rows_of(self.numbers(rows, words), words)
 
     def numbers(self, rows: float, words: UniformStream) -> IntArray:
-        """Return how many of about so many rows are in each leaf and class, shape (n_leaves * n_classes,)."""
+        """Return the number of rows of each leaf and class, of about so many, shape (n_leaves * n_classes,)."""
         weights = self.weights if self.rows > 0 else np.ones_like(self.weights)
         return rounded(weights.reshape(-1) * (rows / weights.sum()), words)
 

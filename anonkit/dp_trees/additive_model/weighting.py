@@ -89,7 +89,7 @@ def probabilities(scores: IntArray) -> IntArray:
 
 
 def row_gradients(features: Features, labels: NDArray[np.integer[Any]], bound: int) -> IntArray:
-    """Return what each row adds to the gradient, shape (n_features, n_rows): at most `bound` in absolute sum."""
+    """Return the gradient of each row, shape (n_features, n_rows): at most `bound` in absolute sum."""
     shares = features.shares
     values = features.values[:, labels, np.arange(labels.size)]
     expected = (features.values * shares).sum(axis=1)
@@ -217,7 +217,7 @@ _SLOPE_DEVIATION, _INTERCEPT_DEVIATION = 0.35, 0.1
 
 
 def row_calibrations(features: Features, labels: NDArray[np.integer[Any]]) -> IntArray:
-    """Return what each row adds to the gradient, shape (n_features, n_rows): at most the bound in absolute sum.
+    """Return the gradient of each row, shape (n_features, n_rows): at most the bound in absolute sum.
 
     A row whose gradient could exceed the bound, were it of some other class, is scaled whatever its class is: the mean
     over classes, by the model's probabilities, stays 0, so that the cut moves neither slope nor intercepts.

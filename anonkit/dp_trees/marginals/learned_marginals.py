@@ -290,7 +290,7 @@ def _noisy(counts: IntArray, draw: Draw, randomness: Randomness, law: str) -> Me
 def _scores(
     exact: Mapping[Pair, IntArray], models: Mapping[Pair, FloatArray], explained: Mapping[Pair, int]
 ) -> dict[Pair, int]:
-    """Return how far models are off, less the noise that tables would get, in steps.
+    """Return the errors of models, less the noise that tables would get, in steps.
 
     Parameters
     ----------
@@ -408,5 +408,5 @@ def _between_columns(layout: ColumnLayout) -> FloatArray:
 
 
 def components_of(rows: float) -> int:
-    """Return how many components the mixture of a class of so many rows has."""
+    """Return the number of components of the mixture of a class of so many rows."""
     return min(max(int(rows) // rule.ROWS_A_COMPONENT, 1), rule.COMPONENTS)

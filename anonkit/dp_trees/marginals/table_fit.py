@@ -320,7 +320,7 @@ def wanted_tables(
     completed: FloatArray,
     unmeasured: float,
 ) -> WantedTables:
-    """Return what there is to come near to.
+    """Return the targets of the fit.
 
     Parameters
     ----------

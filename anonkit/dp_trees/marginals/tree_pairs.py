@@ -133,7 +133,7 @@ def rare_together(table: MeasuredTable, deviations: float, of_missing: float | N
 
 
 def margins_of(one_ways: Sequence[MeasuredTable], groups: Sequence[IntArray], bins: Sequence[int]) -> Margins:
-    """Return what the tables of single columns say: totals by precision, and the nearest shares.
+    """Return the margins by the tables of single columns: totals by precision, and the nearest shares.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def margins_of(one_ways: Sequence[MeasuredTable], groups: Sequence[IntArray], bi
 
 
 def refined(margins: Margins, one_ways: Sequence[MeasuredTable], pairs: Mapping[Pair, MeasuredTable]) -> Margins:
-    """Return what the tables of columns and of pairs say: every table has something to say of its own margins.
+    """Return the margins by the tables of columns and of pairs: every table is evidence of its own margins.
 
     Parameters
     ----------

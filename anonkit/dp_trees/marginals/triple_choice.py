@@ -121,7 +121,7 @@ def with_triple(
 
 
 def best_pair(rule: TripleRule, exact: ExactTables, groups: Sequence[IntArray]) -> float:
-    """Return how much the best pair speaks of the target beyond chance, in rows; one row moves it by one at most."""
+    """Return the dependence of the target on the best pair beyond chance, in rows; its sensitivity is one row."""
     found = []
     for first, second in exact.pairs:
         table = exact.grouped((first, second), groups)

@@ -232,7 +232,7 @@ class CountBatch:
 
 
 def first_rows_of_units(engine: Engine, source: Source, unit: str, most: int) -> NDArray[np.bool_]:
-    """Return which rows are among the first `most` of their unit, shape (n_rows,).
+    """Return a mask of the first `most` rows of each unit, shape (n_rows,).
 
     Privacy
     -------
@@ -262,7 +262,7 @@ def first_rows_of_units(engine: Engine, source: Source, unit: str, most: int) ->
 
 
 def sampled_rows_of_units(engine: Engine, source: Source, unit: str, most: int, key: bytes) -> NDArray[np.bool_]:
-    """Return which rows are used when so many are drawn of each unit that has more, shape (n_rows,).
+    """Return a mask of the rows that are used: a sample of the rows of each unit that has more, shape (n_rows,).
 
     Parameters
     ----------

@@ -168,7 +168,7 @@ class CentralMethod:
             raise ParameterError("rows_per_unit needs a unit column", option("unit", "NAME"))
 
     def used_rows(self, source: Source, policy: Policy, engine: Engine, rng: Randomness) -> NDArray[np.bool_] | None:
-        """Return which rows are used: the first of each unit, or drawn ones of joined tables; None for all."""
+        """Return a mask of the rows used: the first of each unit, or a sample of joined tables; None for all."""
         if policy.unit is None:
             return None
         if policy.person_rows is not None:

@@ -220,7 +220,7 @@ class StackedMethod(CellMethod, SpikeMethod):
         return rule.with_choices(depth=self.depth - 1 if self.depth else None, cells=self.bins or None)
 
     def questions_of(self, plan: StackedPlan) -> PairQuestions:
-        """Return what the rule asks of pairs of attributes before the model is learned."""
+        """Return the queries of the rule on pairs of attributes before the model is learned."""
         return PairQuestions.of(
             plan.rule,
             plan.schema,

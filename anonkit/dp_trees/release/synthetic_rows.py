@@ -48,7 +48,7 @@ _PIECE_CELLS = 1 << 23
 
 
 def rows_together(n_columns: int) -> int:
-    """Return how many rows of so many columns a full piece has."""
+    """Return the number of rows of a full piece with so many columns."""
     return max(1, min(PIECE_ROWS, _PIECE_CELLS // max(n_columns, 1)))
 
 
@@ -59,7 +59,7 @@ def piece_sizes(numbers: IntArray, n_columns: int) -> list[int]:
 
 
 def rows_of_piece(numbers: IntArray, piece: int, n_columns: int) -> IntArray:
-    """Return how many rows of each cell are in a piece, shape (n_cells,)."""
+    """Return the number of rows of each cell in a piece, shape (n_cells,)."""
     full = rows_together(n_columns)
     first = piece * full
     return np.asarray(np.diff(np.clip(np.cumsum(numbers), first, first + full), prepend=first), dtype=np.int64)

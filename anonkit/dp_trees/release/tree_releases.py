@@ -124,7 +124,7 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
         return None
 
     def published_claim(self) -> str | None:
-        """Return what the paper claims, where something else holds: its rate of choices may need half of it."""
+        """Return the claim of the paper, where something else holds: its rate of choices may need half of it."""
         trees = requested_trees(PAPER_TREES[self.name], vars(self), 0)
         if trees.slack == 1:
             return None
@@ -183,12 +183,12 @@ class GrownTrees(TreeMethod[Plan]):
     """A tree method of the common grower: its choices are in the table of `budget_rules.tree_rule`."""
 
     def selection(self, trees: RequestedTrees) -> SplitSelection:
-        """Return how splits are chosen."""
+        """Return the selection of splits."""
         kind = CutThenAttribute if trees.paper.split == CUTS else JointSelection
         return kind(score=SCORES[trees.score], mechanism=trees.paper.law, slack=trees.slack)
 
     def choices(self, schema: TreeSchema) -> Choices:
-        """Return what makes this method's trees."""
+        """Return the grower of this method's trees."""
         given = vars(self)
         trees = self.requested(schema)
         return Choices(
@@ -295,7 +295,7 @@ def _microdata(forest: PublishedForest, cells: LeafCells, policy: Policy, rng: R
 
 
 def _without_missing(attribute: Attribute, allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which codes are drawn, shape (n_leaves, codes).
+    """Return a mask of the codes of synthetic rows, shape (n_leaves, codes).
 
     Missing is drawn only where a leaf has nothing else: all codes of a leaf are equally likely, and a value of every
     domain would be as frequent in the release as it is rare in most tables.

@@ -137,7 +137,7 @@ class Tallies:
         return total
 
     def _half_cells(self, query: Sum, codes: IntArray) -> IntArray:
-        """Return what each row adds to a sum: half cells from the middle of the bounds, 0 for a missing number."""
+        """Return the term of each row in a sum: half cells from the middle of the bounds, 0 for a missing number."""
         domain = self.statement.domains[query.of]
         last = domain.size - 1 - domain.has_missing
         return np.where(codes > last, 0, 2 * codes - last)
