@@ -1,4 +1,4 @@
-"""What every k-anonymous release has to show: forged figures, roles and promises are refused."""
+"""Figures, roles and promises of every k-anonymous release: a forged one of them is refused."""
 
 from __future__ import annotations
 

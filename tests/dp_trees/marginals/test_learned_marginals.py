@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.auditing.epsilon_audit import epsilon_from_counts
@@ -31,7 +31,6 @@ from tests.dp_trees.marginals.tables_of_pairs import (
 )
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000), st.floats(0.1, 50.0))
 def test_a_pair_is_a_distribution_with_the_margins_of_the_columns(seed: int, deviation: float) -> None:
     """None is negative, and the values of the second column add up to what that says: the first is fitted before."""

@@ -86,7 +86,6 @@ def test_one_row_moves_the_least_error_by_two_at_most(classes: int, values: int,
     assert sensitivity_of(TargetDependence()) == 2 * 256 + 2
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 4), st.integers(1, 6))
 def test_the_least_error_is_that_of_the_best_shares(seed: int, classes: int, values: int) -> None:
     """Below that of any shares, those of the table among them, and reached by shares that are parts of some value."""
