@@ -239,7 +239,7 @@ def stages_of(sizes: Sequence[int], classes: int, edges: int, further: int, law:
     return Stages(at_once=at_once, later=later, weights=(columns, *pair_shares(choice, tables, at_once, later)))
 
 
-def can_hold(sizes: Sequence[int], classes: int) -> bool:
+def pairs_fit(sizes: Sequence[int], classes: int) -> bool:
     """Return True if the tables of all pairs of columns fit into memory, for every class."""
     return classes * sum(sizes) ** 2 <= MOST_VALUE_PAIRS
 
@@ -254,9 +254,9 @@ def forest_of(pairs: Sequence[Pair], n_columns: int) -> list[Pair]:
     component = list(range(n_columns))
     joined = []
     for first, second in pairs:
-        kept, gone = component[first], component[second]
-        if kept != gone:
-            component = [kept if own == gone else own for own in component]
+        first_part, gone = component[first], component[second]
+        if first_part != gone:
+            component = [first_part if own == gone else own for own in component]
             joined.append((first, second))
     return joined
 

@@ -191,8 +191,8 @@ class PairRule:
         cells = self.classes * sizes[first] * sizes[second]
         (enough,) = np.nonzero(cells * ROWS_A_CELL <= self.rows)
         smallest = enough[np.argsort(cells[enough], kind="stable")]
-        kept = np.sort(smallest[np.cumsum(cells[smallest]) <= _MOST_CELLS_COUNTED])
-        return tuple(zip(first[kept].tolist(), second[kept].tolist(), strict=True))
+        affordable = np.sort(smallest[np.cumsum(cells[smallest]) <= _MOST_CELLS_COUNTED])
+        return tuple(zip(first[affordable].tolist(), second[affordable].tolist(), strict=True))
 
     def cells(self, pair: Pair) -> int:
         """Return the number of cells of the table of a pair by class."""

@@ -23,7 +23,7 @@ AT_RISK = 0.2
 """Records whose re-identification risk is above this count as at risk."""
 _ROWS = {"in", "out", "suppressed", "suppressed_fraction", "suppression_limit", "dropped_missing"}
 _SOMETIMES = ("dropped_without_unit", "beyond_rows_per_person")
-_ALWAYS_KEPT = ("sensitive", "insensitive", "target")
+_ALWAYS_RELEASED = ("sensitive", "insensitive", "target")
 _NEVER_RELEASED = ("identifier", "unit")
 
 
@@ -156,9 +156,11 @@ def model_checks(params: Mapping[str, Any], report: Mapping[str, Any]) -> Iterat
     wrong += not same(params.get("households", False), required.get("households", False))
     wrong += "households" in required and (required.get("rows_known") != "all" or required.get("unit") is None)
     yield none_of("model", wrong + (not same(parameters["max_suppression"], limit)))
-    drawn = counted(report["rows"].get("beyond_rows_per_person", 0)) > 0 or required.get("rows_known") == "all"
-    told = params.get("rows_of_people", "all")
-    wrong_draw = told != "limited" if drawn else told not in ("limited", "all")
+    must_be_limited = (
+        counted(report["rows"].get("beyond_rows_per_person", 0)) > 0 or required.get("rows_known") == "all"
+    )
+    stated_rows = params.get("rows_of_people", "all")
+    wrong_draw = stated_rows != "limited" if must_be_limited else stated_rows not in ("limited", "all")
     yield none_of("suppression", _wrong_rows(report["rows"], limit) + wrong_draw)
 
 
@@ -240,7 +242,7 @@ def _wrong_actions(
     for name, role in roles.items():
         if role in _NEVER_RELEASED:
             expected[name] = "dropped"
-        elif role in _ALWAYS_KEPT:
+        elif role in _ALWAYS_RELEASED:
             expected[name] = "kept"
         elif role == "weight":
             expected[name] = "averaged"

@@ -123,9 +123,9 @@ def claim_checks(params: Mapping[str, Any], guarantee: Mapping[str, Any], facts:
     claimed = guarantee["parameters"]
     epsilon, delta = float(claimed["epsilon"]), float(claimed["delta"])
     if delta:
-        asked = facts.number("delta")
-        yield Check(name="claimed_delta", passed=0 < asked <= delta, observed=asked, required=delta)
-        account = approximate_loss(params, Fraction(asked), may_be_pure=facts.family.chooses_law)
+        params_delta = facts.number("delta")
+        yield Check(name="claimed_delta", passed=0 < params_delta <= delta, observed=params_delta, required=delta)
+        account = approximate_loss(params, Fraction(params_delta), may_be_pure=facts.family.chooses_law)
     else:
         account = published_account(params)
     (rows,) = integers([claimed["rows_per_unit"]])
@@ -155,7 +155,9 @@ def account_checks(params: Mapping[str, Any], facts: PublicFacts, expected: Expe
     composition = params["composition"]
     stated = (composition["adjacency"], composition["rows_per_unit"], _words(composition["bootstrap"]))
     rebuilt = (ADJACENCIES[facts.parameters["adjacency"]], facts.whole("rows_per_unit", 1), expected.copies)
-    yield Check(name="composition", passed=stated == rebuilt, observed=_told(stated), required=_told(rebuilt))
+    yield Check(
+        name="composition", passed=stated == rebuilt, observed=_unit_in_words(stated), required=_unit_in_words(rebuilt)
+    )
     if expected.path is not None:
         lines = [(line, _cost(line)) for line in published if not _is_in_rho(line)]
         slack = _CLOSE * expected.path + float(_STEP) * _ROUNDINGS * (1024 + _steps(published))
@@ -164,7 +166,7 @@ def account_checks(params: Mapping[str, Any], facts: PublicFacts, expected: Expe
         yield Check(name="account_spends_epsilon", passed=passed, observed=min(costs), required=expected.path)
 
 
-def _told(composition: Sequence[Any]) -> str:
+def _unit_in_words(composition: Sequence[Any]) -> str:
     """Return neighbouring tables and rows of a unit as the report has them."""
     adjacency, rows, *_ = composition
     return f"{adjacency}, {rows} {'row' if rows == 1 else 'rows'} of a unit"

@@ -30,8 +30,8 @@ from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
 _WEIGHTS, _SHARES = 1 << 20, 1 << 16
-_STANDS_OUT = 4.0
-_MISSING_STANDS_OUT = 2.0
+_SIGNIFICANT_DEVIATIONS = 4.0
+_SIGNIFICANT_MISSING = 2.0
 _FALSE_ALARM = 1e-9
 _MISFIT = 0.03
 """Largest distance, in total variation, that a mixture may be from a column beyond what its noise makes."""
@@ -111,9 +111,9 @@ def _wrong_groups(params: Mapping[str, Any], split: PublicFacts) -> int:
     wrong = 0
     for table, column in zip(params["tables"], split.attributes, strict=False):
         counts = np.array(table["counts"], dtype=np.float64).sum(axis=0)
-        least = np.full(counts.size, _STANDS_OUT)
+        least = np.full(counts.size, _SIGNIFICANT_DEVIATIONS)
         if column.domain.has_missing and "missing_above" in params:
-            least[-1] = _MISSING_STANDS_OUT
+            least[-1] = _SIGNIFICANT_MISSING
         loud = counts >= least * math.sqrt(_variance(params, table["rate"]) * split.n_classes)
         expected = np.where(loud, np.cumsum(loud) - 1, loud.sum())
         if (~loud).sum() < 2 or not params["pairs"]:

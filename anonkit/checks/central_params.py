@@ -27,7 +27,7 @@ from anonkit.errors import ReleaseFormatError
 _KEY = "truth_values"
 
 
-def says_truth_values(domain: Mapping[str, Any]) -> bool:
+def is_boolean(domain: Mapping[str, Any]) -> bool:
     """Return True if a domain is that of booleans.
 
     Raises
@@ -351,7 +351,7 @@ def domain_of(raw: Mapping[str, Any], kind: str) -> PublicDomain:
             bounds=None,
             cells=len(values),
             has_missing=has_missing,
-            truth_values=says_truth_values(raw),
+            truth_values=is_boolean(raw),
         )
     low, high = raw["bounds"]
     numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (low, high))

@@ -196,7 +196,7 @@ def _stacked(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
         left_over = change_of(gini) * max(level - rule.n_public_levels, 0)
         purpose = f"class counts of a leaf at level {level}"
         lines.append(_line(purpose, level=level, ends_path=True, cost=rule.of_leaf(level), left_over=left_over))
-    tables = max(1, rule.rule.asked)
+    tables = max(1, rule.rule.measured)
     histograms = _line("histograms by class", cost=rule.cost(rule.rule.histograms), times=range(tables, tables + 1))
     in_rho = 0.0
     if rule.rho:

@@ -208,12 +208,12 @@ def report_checks(
     if is_promised and facts.family in (Family.MARGINALS, Family.STACKED):
         yield from mean_checks(params, report, facts)
     if facts.family is Family.MARGINALS:
-        size, told = _size_of_mixture(params), dict(report["marginals"])
-        yield Check(name="marginals", passed=same(told, size), observed=str(told), required=str(size))
+        size, stated = _size_of_mixture(params), dict(report["marginals"])
+        yield Check(name="marginals", passed=same(stated, size), observed=str(stated), required=str(size))
     if facts.family.has_trees:
-        told = dict(report["forest"])
+        stated = dict(report["forest"])
         size = _size_of_stacked(params) if facts.family.is_stacked else _size_of_forest(params)
-        yield Check(name="forest", passed=same(told, size), observed=str(told), required=str(size))
+        yield Check(name="forest", passed=same(stated, size), observed=str(stated), required=str(size))
 
 
 def _claim_check(guarantee: Mapping[str, Any], facts: PublicFacts, *, found: bool) -> Check:
@@ -306,8 +306,10 @@ def _budget_checks(params: Mapping[str, Any], budget: Mapping[str, Any], facts: 
         key != other or not math.isclose(cost_line, float(cost), rel_tol=1e-9)
         for (key, cost_line), (other, cost) in zip(stated, expected, strict=False)
     )
-    told = [{"name": line["purpose"], "epsilon": line["epsilon"], "delta": line.get("delta", 0)} for line in found]
-    wrong += not same(budget.get("domains", []), told)
+    found_lines = [
+        {"name": line["purpose"], "epsilon": line["epsilon"], "delta": line.get("delta", 0)} for line in found
+    ]
+    wrong += not same(budget.get("domains", []), found_lines)
     yield Check(name="budget_lines", passed=wrong == 0, observed=wrong, required=0)
 
 

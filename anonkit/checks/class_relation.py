@@ -234,8 +234,8 @@ class SpreadClasses:
         work = MeasureGroup(
             measures=tuple(measures), columns=columns, rows=self.rows, starts=self.starts, unit=unit, groups=groups
         )
-        said = self.files.workers.regrouped(deal, work, self.files.runs, groups)
-        return {group: pickle.loads(message) for group, message in said}  # noqa: S301 - from workers that run our code
+        results = self.files.workers.regrouped(deal, work, self.files.runs, groups)
+        return {group: pickle.loads(message) for group, message in results}  # noqa: S301 - from workers that run our code
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -310,7 +310,7 @@ class MeasureGroup:
     groups: int
     """As in `SpreadClasses` and `DealRows`."""
 
-    def __call__(self, group: int, said: Sequence[bytes]) -> Iterator[Message]:
+    def __call__(self, group: int, dealt_rows: Sequence[bytes]) -> Iterator[Message]:
         """Yield the number of rows, and the result of every measure.
 
         Raises
@@ -318,7 +318,7 @@ class MeasureGroup:
         EngineError
             Rows are missing, or are in another group than theirs: a class or a person is not whole.
         """
-        own, dealt = own_names(self.columns), _read(said)
+        own, dealt = own_names(self.columns), _read(dealt_rows)
         with scanned(dealt, threads=1) as (connection, source):
             if self.unit is None:
                 first, end = (int(at) for at in self.starts[group : group + 2])

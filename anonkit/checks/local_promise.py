@@ -182,8 +182,8 @@ def breach_of(answer: RandomizedColumn) -> float | None:
         return float(Fraction(answer.truth, total) ** 2 / Fraction(answer.truth + least, total))
     if isinstance(answer.words, OwnMatrix):
         size, total = answer.words.n_codes, 1 << answer.words.word_bits
-        kept = [Fraction(row[code], total) for code, row in enumerate(answer.words.entries)]
-        return float(max(p**2 + (1 - p) ** 2 / max(size - 1, 1) for p in kept))
+        truths = [Fraction(row[code], total) for code, row in enumerate(answer.words.entries)]
+        return float(max(p**2 + (1 - p) ** 2 / max(size - 1, 1) for p in truths))
     return None
 
 
@@ -225,7 +225,7 @@ _MECHANISMS = {
     "ppnb": ("randomized-response", "response-matrix", "trr"),
     "trr": ("trr",),
 }
-_KEPT = Fraction(4095, 4096)
+_LEAST_TRUTH = Fraction(4095, 4096)
 """Share of the wanted truth that rounding to words leaves at least."""
 
 
@@ -275,7 +275,7 @@ def _strength_fits(answer: RandomizedColumn, loss: PublishedLoss, parameters: Ma
     if parameters.get("p_keep") is None:
         return True
     p, expected = Fraction(answer.truth, 1 << words.word_bits), Fraction(parameters["p_keep"])
-    return expected * _KEPT <= p <= expected * (1 + Fraction(1, 1 << 30))
+    return expected * _LEAST_TRUTH <= p <= expected * (1 + Fraction(1, 1 << 30))
 
 
 def _noise_fits(answer: RandomizedColumn, parameters: Mapping[str, Any]) -> bool:

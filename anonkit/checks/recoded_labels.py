@@ -70,10 +70,10 @@ def is_cell_label(label: str | None, members: Sequence[int], cuts: Sequence[str]
     return (cuts[parts[0] - 1], cuts[parts[-1]]) == tuple(map(str, numbers))
 
 
-def wrong_outlines(told: Mapping[str, Any], shown: Collection[str | None]) -> int:
+def wrong_outlines(outlines: Mapping[str, Any], shown: Collection[str | None]) -> int:
     """Count the cells that rows show and that the params do not outline, and outlines that contradict themselves."""
-    wrong = len({cell for cell in shown if cell not in (None, _EVERYWHERE)} - set(told))
-    for outline in told.values():
+    wrong = len({cell for cell in shown if cell not in (None, _EVERYWHERE)} - set(outlines))
+    for outline in outlines.values():
         (latitude, longitude), (south, west, north, east) = outline["center"], outline["bounds"]
         across = west <= longitude <= east if west <= east else longitude >= west or longitude <= east
         wrong += not (south <= latitude <= north and across)
@@ -117,7 +117,7 @@ def within(narrow: Region, region: Sequence[frozenset[int]]) -> Region:
     ValueError
         That is nothing of some axis.
     """
-    shown = [narrowed & held for narrowed, held in zip(narrow, region, strict=True)]
+    shown = [narrowed & parts for narrowed, parts in zip(narrow, region, strict=True)]
     if not all(shown):
         raise ValueError("a box shows what it does not hold")
     return shown
@@ -382,11 +382,11 @@ def _regions(
     reached = [0]
     while waiting:
         number, changed, region = waiting.pop()
-        node, held = nodes[number], all(region)  # a box that no row can be in shows nothing
-        if held:
+        node, is_possible = nodes[number], all(region)  # a box that no row can be in shows nothing
+        if is_possible:
             yield node is None and not narrow, changed, region
         if node is None:
-            if narrow and held:
+            if narrow and is_possible:
                 yield True, None, within(narrow[number], region)
             continue
         at, left = node["axis"], frozenset(node["left"])

@@ -154,7 +154,7 @@ def _contradictions(rules: Rules, own: Mapping[str, PublicColumn], facts: Public
         of, to = own[one.of].domain, own[one.name].domain
         labels = [*(of.categories or ()), *([None] if of.has_missing else [])]
         wrong += of.categories is None or not all(label in one.cells or to.has_missing for label in labels)
-        wrong += sum(not _holds(to, one.cells[label]) for label in labels if label in one.cells)
+        wrong += sum(not _has_cell(to, one.cells[label]) for label in labels if label in one.cells)
         wrong += to.categories is None and (to.multiples is None or to.cells != to.multiples.number)
     for rule in rules.apart:
         for name, values in rule.items():
@@ -167,7 +167,7 @@ def _contradictions(rules: Rules, own: Mapping[str, PublicColumn], facts: Public
     return int(wrong)
 
 
-def _holds(domain: PublicDomain, cell: object) -> bool:
+def _has_cell(domain: PublicDomain, cell: object) -> bool:
     """Return True if a domain has a cell."""
     if cell is None:
         return domain.has_missing

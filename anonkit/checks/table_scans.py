@@ -262,8 +262,8 @@ def opened(table: Table, columns: Sequence[str] | None = None, *, threads: int |
     """
     if isinstance(table, pa.Table):
         names = _own(table.column_names, columns)
-        kept = table.select(list(names) or table.column_names[:1])  # DuckDB takes no table without columns
-        own = exact_table(kept).rename_columns(list(names.values()) or ["c0"])
+        selected = table.select(list(names) or table.column_names[:1])  # DuckDB takes no table without columns
+        own = exact_table(selected).rename_columns(list(names.values()) or ["c0"])
         with scanned(own, threads=threads) as (connection, source):
             yield Lines(connection=connection, source=source, names=names)
         return

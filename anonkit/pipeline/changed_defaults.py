@@ -170,8 +170,8 @@ def _has_cap(asked: _Asked) -> Found:
     rows = asked.policy.person_rows
     if not isinstance(asked.method, AnonymityModel) or (rows is not None and rows.whole_set):
         return None
-    wanted = asked.method.asked_of(asked.policy)
-    return _sensitive(asked, lambda column: not wanted[column.name].asked())
+    wanted = asked.method.required_of(asked.policy)
+    return _sensitive(asked, lambda column: not wanted[column.name].required())
 
 
 def _has_marks(asked: _Asked) -> Found:

@@ -20,7 +20,7 @@ from anonkit.promises.guarantee import REPLACE
 from anonkit.report.promise_words.class_words import Json, Phrase, PromiseVerdict, capital, named, passed_words, plain
 from anonkit.report.wording import bound, delta_words, most_words, number, one_in
 
-_MOST_TOLD = 1_000_000
+_LARGEST_FACTOR = 1_000_000
 """A factor beyond it is given as this bound: no figure beyond it protects anybody."""
 _MOST_SHOWN = 700
 """Above it e to the epsilon is no float."""
@@ -50,7 +50,7 @@ class LossWords:
         elif isinstance(epsilon, int | float) and epsilon < _MOST_SHOWN:
             factor = math.exp(epsilon)
             factor_words = number(math.ceil(factor)) if factor >= 100 else f"{math.ceil(factor * 100) / 100:g}"
-            factor_words = "over a million" if factor > _MOST_TOLD else factor_words
+            factor_words = "over a million" if factor > _LARGEST_FACTOR else factor_words
             out.append(
                 (f"× {factor_words}", f"most that one {unit} changes the probability of any outcome (e to the ε)")
             )
