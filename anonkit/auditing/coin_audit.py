@@ -329,7 +329,7 @@ def _answers(
 
 
 def _all_but_rows(draft: Draft, _: int) -> str:
-    parts = (draft.params, draft.columns, draft.details, draft.data.schema.names)
+    parts = (draft.params, draft.columns, draft.blocks, draft.data.schema.names)
     return json.dumps(parts, sort_keys=True, default=str)
 
 

@@ -37,9 +37,9 @@ LARGEST_FILES: Mapping[str, int] = {
 """Bytes of a file of a release, by its suffix. A table has no limit: it is read in parts."""
 LARGEST_DOCUMENT = max(LARGEST_FILES.values())
 """Bytes of any other JSON document, such as an audit."""
-MOST_HELD = 4096 * _MEGABYTE
+MOST_PARSED = 4096 * _MEGABYTE
 """Bytes of memory that a document may take once it is parsed, by the number of its brackets, commas and colons."""
-HELD_BY_SIGN: Mapping[bytes, int] = {b"[": 72, b"{": 72, b":": 130, b",": 40}
+PARSED_BY_SIGN: Mapping[bytes, int] = {b"[": 72, b"{": 72, b":": 130, b",": 40}
 """Bytes of memory behind each sign of a JSON document, generously: a list or an object, a named value, a value."""
 
 MOST_CELLS = 1 << 20
@@ -126,7 +126,7 @@ def read_capped(path: Path) -> bytes:
     return content
 
 
-_HELD = ("sharedstrings", "styles", "workbook", "content.xml", "[content_types]")
+_LOADED_WHOLE = ("sharedstrings", "styles", "workbook", "content.xml", "[content_types]")
 """Members that readers hold whole, by a part of their names in small letters; rows of a sheet they stream."""
 
 
@@ -154,8 +154,8 @@ def refuse_unpacked(path: Path, shown: str) -> None:
     except (BadZipFile, OSError, ValueError, NotImplementedError):  # whoever reads it says so
         return
     packed, unpacked = path.stat().st_size, sum(members.values())
-    held = max((size for name, size in members.items() if any(part in name for part in _HELD)), default=0)
-    if unpacked > MOST_OF_WORKBOOK or held > MOST_UNPACKED or unpacked > FREELY_UNPACKED + MOST_PACKING * packed:
+    loaded = max((size for name, size in members.items() if any(part in name for part in _LOADED_WHOLE)), default=0)
+    if unpacked > MOST_OF_WORKBOOK or loaded > MOST_UNPACKED or unpacked > FREELY_UNPACKED + MOST_PACKING * packed:
         raise SourceError(
             f"{shown} unpacks from {packed:,} bytes into {unpacked:,}, which no workbook of a table does",
             "save it as CSV, or in parts, if it is yours",
@@ -194,7 +194,7 @@ def parse_json(content: bytes, what: str) -> Any:
     ReleaseFormatError
         It is no such JSON.
     """
-    if _held(content) > MOST_HELD:
+    if _parsed_size(content) > MOST_PARSED:
         raise ReleaseFormatError(f"{what} has more values than a file of anonkit can have")
     try:
         return json.loads(content.decode("utf-8"), object_pairs_hook=_once_each, parse_constant=_no_number)
@@ -206,9 +206,9 @@ def parse_json(content: bytes, what: str) -> Any:
         raise ReleaseFormatError(f"{what} is not JSON that anonkit writes") from None
 
 
-def _held(content: bytes) -> int:
+def _parsed_size(content: bytes) -> int:
     """Return an upper bound of the bytes of memory that a document takes once it is parsed."""
-    return sum(content.count(sign) * held for sign, held in HELD_BY_SIGN.items()) + len(content)
+    return sum(content.count(sign) * size for sign, size in PARSED_BY_SIGN.items()) + len(content)
 
 
 def refuse_unreadable(name: str, content: bytes) -> None:
@@ -219,7 +219,7 @@ def refuse_unreadable(name: str, content: bytes) -> None:
     EngineError
     """
     largest = largest_of(Path(name))
-    if len(content) > largest or (name.endswith(".json") and _held(content) > MOST_HELD):
+    if len(content) > largest or (name.endswith(".json") and _parsed_size(content) > MOST_PARSED):
         raise EngineError(
             f"{name!r} would have {len(content):,} bytes, more than readers take",
             "ask for less detail: a larger k, fewer columns, fewer or smaller trees",

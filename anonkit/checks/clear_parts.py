@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from anonkit.checks.class_counts import has_order, is_whole
-from anonkit.checks.class_relation import DealtClasses
+from anonkit.checks.class_relation import ClassMeasure, DealtClasses, TableOf
 from anonkit.checks.counted_as import is_named_like_codes
 from anonkit.checks.table_scans import Lines
 from anonkit.documents import ReportPart
@@ -164,11 +164,19 @@ class KnownValues:
     width: float | None
     """Of the target; as in `ClearParts`."""
 
-    @classmethod
-    def of(cls, lines: Lines, name: str, beside: KnownBeside) -> KnownValues:
-        """Look at the cells of a column."""
+
+@dataclass(frozen=True, kw_only=True)
+class KnownOfColumn:
+    """Looks at the cells of a column that may be known."""
+
+    column: str
+    beside: KnownBeside
+
+    def __call__(self, lines: Lines, _table_of: TableOf) -> KnownValues:
+        """Look at them."""
+        name, beside = self.column, self.beside
         width = width_of(lines, name) if name == beside.target else None
-        return cls(few=name in beside.sensitive and has_few(lines, name), width=width)
+        return KnownValues(few=name in beside.sensitive and has_few(lines, name), width=width)
 
 
 def clear_measures(beside: KnownBeside, values: Mapping[str, KnownValues], unit: str | None) -> list[PartsOfClasses]:
@@ -210,7 +218,7 @@ def clear_parts(
 
 
 @dataclass(frozen=True, kw_only=True)
-class PartsOfClasses:
+class PartsOfClasses(ClassMeasure):
     """Counts the parts of some classes that are alike in further columns."""
 
     parts: tuple[str, ...]

@@ -138,6 +138,8 @@ _DATA = {"$schema", "name", "type", "path", "format", "mediatype", "hash", "sche
 """Keys of the data; releases of earlier versions lack the last two, of which a release has one."""
 _LONGEST_NAME = 255
 """Letters of a file's name."""
+_NAMELESS = "NAME"
+"""What a page has in the place of the name of the files where it was given none."""
 _PROFILE = "https://datapackage.org/profiles/2.0/"
 _FORMS = {
     "params": (PARAMS, "json", "application/json"),
@@ -210,10 +212,12 @@ def _is_page_of(place: Place, report: Mapping[str, Any]) -> bool:
 def _names_on(page: str) -> list[str | None]:
     """Return what a page may have been given as the name of the files: files renamed together keep their page.
 
-    None where it is no name; none at all where the string there can be the name of no file.
+    A page of files without a name has `NAME` there; none at all where the string can be the name of no file.
     """
     name = html.unescape(page.partition("<dt><code>")[2].partition(f"{DATA}</code></dt>")[0])
-    return [None, name] if 0 < len(name) <= _LONGEST_NAME and "/" not in name else []
+    if not 0 < len(name) <= _LONGEST_NAME or "/" in name:
+        return []
+    return [name] if name != _NAMELESS else [None, name]
 
 
 def _wrong_in(

@@ -39,7 +39,9 @@ class UniformClasses(ReportPart):
     """Share of the records with the commonest target value, in [0, 1]: how often a guess at it is right."""
 
 
-def uniform_shares(target: str, rows: NDArray[Any], uniform: int, of_values: NDArray[Any]) -> UniformClasses:
+def uniform_shares(
+    target: str, rows: NDArray[Any], uniform: int, of_values: tuple[NDArray[Any], NDArray[Any]]
+) -> UniformClasses:
     """Return the shares that follow from counts.
 
     Parameters
@@ -48,12 +50,12 @@ def uniform_shares(target: str, rows: NDArray[Any], uniform: int, of_values: NDA
         Rows of each class.
     uniform : int
         Records in classes of one value.
-    of_values : array of int, shape (n_values,)
-        Records of each value of the target.
+    of_values : tuple of arrays of int
+        Numbers of records that a value of the target has, and how many values have each.
     """
     sizes, classes = np.unique(rows, return_counts=True)
     records = sizes * classes
-    counts, values = np.unique(of_values, return_counts=True)
+    counts, values = of_values
     n = int(records.sum())
     if n == 0:
         return UniformClasses(target=target, share=0.0, expected_share=0.0, commonest_value=0.0)

@@ -39,7 +39,10 @@ class Multiples:
 
     def at(self, halves: int) -> float:
         """Return so many half steps above the first, in the unit of the column."""
-        return float((2 * self.first + halves) * self.step / 2)
+        over, under = self.step.numerator, self.step.denominator
+        return (
+            (2 * self.first + halves) * over / (2 * under)
+        )  # the nearest double, as of a fraction, without making one
 
 
 def multiples_of(raw: Mapping[str, Any], bounds: tuple[float, float]) -> Multiples | None:

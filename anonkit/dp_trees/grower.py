@@ -26,7 +26,7 @@ from anonkit.dp_trees.questions import WITHOUT_ATTRIBUTE, Counter, Question, Rou
 from anonkit.dp_trees.split_selection import Chosen, Tables
 from anonkit.dp_trees.tree_rows import TreeRows
 from anonkit.errors import GuaranteeError
-from anonkit.mechanisms.accounting import PathAccount
+from anonkit.mechanisms.accounting import PathAccount, draw_epsilon, draw_units
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.published.tree_attributes import MOST_ROUTES, Attribute, TreeSchema
 from anonkit.published.tree_model import LeafContent, Node, PublishedForest
@@ -273,11 +273,11 @@ class _Grower:
         if units:
             draw = self.plan.count_draw(level, ends_path=False)
             # charged first: a path over its budget stops the release before anything is drawn
-            self.account.charge(draw.purpose, draw.units, frontier)
+            self.account.charge(draw.name, draw_units(draw), frontier)
             rows = noisy_counts(totals.sum(axis=1), draw.rate, self.words)
             self.forest.rows[frontier] = rows
             if self.choices.threshold is not None:
-                ends = ends | (rows < self.choices.threshold(draw.epsilon, self.schema))
+                ends = ends | (rows < self.choices.threshold(draw_epsilon(draw), self.schema))
         # an exact look at the data: methods with this choice promise nothing
         if self.choices.noiseless_purity:
             ends = ends | (totals.max(axis=1) == totals.sum(axis=1))
@@ -313,7 +313,7 @@ class _Grower:
         tables = Tables(attributes=self.schema.attributes, nodes=nodes.size, counts=counts)
         units = self.plan.split_units(level)
         for draw in self.plan.split_draws(level):
-            self.account.charge(draw.purpose, draw.units, nodes)
+            self.account.charge(draw.name, draw_units(draw), nodes)
         chosen = self.choices.selection.choose(tables, units, self.plan.terms, self.words)
         first = self.forest.size
         # children are disjoint, so they compose in parallel; along a path the charges add up
@@ -350,7 +350,7 @@ class _Grower:
         """Draw the contents of all leaves, level by level."""
         for level, nodes, totals in self.leaves:
             for draw in self.plan.leaf_draws(level):
-                self.account.charge(draw.purpose, draw.units, nodes)
+                self.account.charge(draw.name, draw_units(draw), nodes)
             leaves = Leaves(
                 level=level,
                 units=self.plan.leaf_units(level),

@@ -16,25 +16,20 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.budget_rules.model_queries import TABLE
 from anonkit.domains.coded_columns import IntArray
 from anonkit.dp_trees.grower import GrowingForest, refuse_other_totals
 from anonkit.dp_trees.questions import WITHOUT_ATTRIBUTE, Counter, ask_for
 from anonkit.dp_trees.split_selection import INFORMATION_GAIN, LARGEST_TABLE, MAX_CLASS, Chosen, Score
 from anonkit.dp_trees.tree_rows import Disjoint
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.accounting import (
-    EXPONENTIAL,
-    LAPLACE,
-    AccountedDraw,
-    Accounting,
-    PathAccount,
-    rate_within,
-    units_of,
-)
+from anonkit.mechanisms.accounting import Accounting, PathAccount, draw_units, rate_within, units_of
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.mechanisms.private_selection import exponential_mechanism
 from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.promises.guarantee import ADD_OR_REMOVE, changed_rows
+from anonkit.published.noisy_tables import LAPLACE
+from anonkit.published.statements.draws import EXPONENTIAL, Draw
 from anonkit.published.tree_attributes import MOST_ROUTES, Attribute, Split, TreeSchema
 from anonkit.published.tree_model import LeafContent, PublishedForest
 from anonkit.randomness import Randomness
@@ -88,28 +83,33 @@ class SpecializationPlan:
         return self.steps if self.joint else self.numbers + 2 * self.steps
 
     @cached_property
-    def choice(self) -> AccountedDraw:
+    def choice(self) -> Draw:
         """Every choice, of a cut or of a step."""
         query = self.score.query(self.schema.n_classes, LARGEST_TABLE)
         units = math.floor(Fraction(self.path_units, 2 * self.choices))
-        return AccountedDraw(
-            purpose="specialization" if self.joint else "cuts and specializations",
-            mechanism=EXPONENTIAL,
+        return Draw(
+            name="specialization" if self.joint else "cuts and specializations",
+            law=EXPONENTIAL,
             rate=rate_within(units, sensitivity_of(query) * self.slack),
             query=query,
             times=self.choices,
         )
 
     @cached_property
-    def count(self) -> AccountedDraw:
+    def count(self) -> Draw:
         """The counts of the cells; what a published rate of choices leaves over is not spent on them."""
-        rate = rate_within(self.path_units - self.choice.units * self.slack, 1)
-        return AccountedDraw(purpose="class counts of a cell", mechanism=LAPLACE, rate=rate)
+        rate = rate_within(self.path_units - draw_units(self.choice) * self.slack, 1)
+        return Draw(name="class counts of a cell", query=TABLE, law=LAPLACE, rate=rate)
 
     @cached_property
     def accounting(self) -> Accounting:
         """Two lines: a row pays for all of it."""
-        return Accounting(draws=(self.choice, self.count), rows_per_unit=self.rows_per_unit, adjacency=self.adjacency)
+        return Accounting(
+            draws=(self.choice, self.count),
+            rows_per_unit=self.rows_per_unit,
+            adjacency=self.adjacency,
+            by_level=True,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -195,7 +195,7 @@ class _Specializer:
 
     def _charge_choice(self) -> None:
         choice = self.plan.choice
-        self.account.charge(choice.purpose, choice.units // choice.times, np.zeros(1, dtype=np.int64))
+        self.account.charge(choice.name, draw_units(choice) // choice.times, np.zeros(1, dtype=np.int64))
 
     def _draw_cuts(self, numbers: Sequence[int], *, together: bool) -> None:
         """Draw cuts of new intervals; intervals of one attribute hold disjoint rows and are paid together."""
@@ -277,7 +277,7 @@ class _Specializer:
         )
         counts = self.counter.ask(question).reshape(self.leaves.size, self.plan.schema.n_classes)
         refuse_other_totals("cells", int(counts.sum()), self.counter.n_rows)
-        self.account.charge(self.plan.count.purpose, self.plan.count.units, np.zeros(1, dtype=np.int64))
+        self.account.charge(self.plan.count.name, draw_units(self.plan.count), np.zeros(1, dtype=np.int64))
         noisy = noisy_counts(counts, self.plan.count.rate, self.words)
         for node, row in zip(self.leaves.tolist(), noisy.tolist(), strict=True):
             self.forest.contents[node] = LeafContent(counts=tuple(row))

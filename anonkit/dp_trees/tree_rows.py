@@ -16,10 +16,13 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
+from anonkit.budget_rules.model_queries import TABLE
 from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import IntArray
-from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, Accounting, Bootstrap, units_of
+from anonkit.mechanisms.accounting import Accounting, units_of
 from anonkit.mechanisms.asked_attributes import asked_attribute
+from anonkit.published.noisy_tables import LAPLACE
+from anonkit.published.statements.draws import Bootstrap, Draw
 from anonkit.randomness import keyed_words
 
 _TREE_STREAM = 2**32 - 1
@@ -127,7 +130,7 @@ class PoissonBootstrap(ParamsPart, keys=("kind", "trees")):
         return units
 
     def _loss(self, units: int) -> Fraction:
-        line = AccountedDraw(purpose="path", mechanism=LAPLACE, rate=units)
+        line = Draw(name="path", query=TABLE, law=LAPLACE, rate=units)
         return Accounting(draws=(line,), bootstrap=self.bootstrap).row_loss
 
     def groups(self, key: bytes, first_row: int, n_rows: int) -> Iterator[tuple[IntArray, IntArray]]:

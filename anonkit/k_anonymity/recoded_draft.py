@@ -196,7 +196,7 @@ def draft_recoded(
         owner = {"weights": {"column": weight.name, "sum_of_released_rows": total}}
     return Draft(
         data=data,
-        params=anonymity_params(policy, as_read, model, published, of_released(usable.rules, data, engine)),
+        published=anonymity_params(policy, as_read, model, published, of_released(usable.rules, data, engine)),
         columns=_column_entries(policy, published, column_facts),
         rows={
             "in": usable.n_source,

@@ -267,7 +267,7 @@ class Recoded(AnonymityModel):
         )
         return replace(
             draft,
-            params={**draft.params, "earlier_method": self.earlier_method},
+            published={**draft.published, "earlier_method": self.earlier_method},
             shown_before=self.shown,
             owner={
                 **draft.owner,

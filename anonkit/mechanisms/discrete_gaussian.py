@@ -25,10 +25,11 @@ from anonkit.domains.coded_columns import IntArray
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.discrete_laplace import UniformStream, bernoulli_exp_exactly, discrete_laplace
 from anonkit.published.exact_losses import RATE_BITS
+from anonkit.published.noisy_tables import GAUSSIAN
+from anonkit.published.statements.draws import RATES
 
-LEAST_RATE = 1 << 12
+LEAST_RATE, RATE_LIMIT = RATES[GAUSSIAN]
 """Standard deviations up to 741,455: beyond, the square of a draw might leave 63 bits."""
-RATE_LIMIT = 1 << 57
 
 
 def discrete_gaussian(n: int, rate: int, words: UniformStream) -> IntArray:

@@ -20,19 +20,22 @@ below exp(-m KL(gamma || beta)) (Chernoff), hence below what was found before.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import cache
+from typing import ClassVar
 
 import numpy as np
 
+from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import FloatArray, IntArray
 from anonkit.errors import ParameterError
+from anonkit.published.exact_losses import RATE_BITS
 
 WORD_BITS = 32
 """Bits of the word by which a row is drawn: beta is an integer number of 2**-32."""
 LARGEST_CLASS = 10_000
 """k at most: with an epsilon and a delta that ask for more, nothing would be shown."""
 _WORDS = 1 << WORD_BITS
-_EPSILON_BITS = 52
 _AT_ONCE = 256
 _TERMS = 48
 """Terms of a sum: each is at most half of the one before."""
@@ -43,6 +46,25 @@ _WORTH = 1.1
 """Rows a class needs, over the fewest, that a larger sample is worth."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class RowDraw(ParamsPart, keys=("sampled", "sampled_of", "k", "rate", "rate_unit", "delta")):
+    """The draw of rows by coins, as the params have it."""
+
+    sampled_of: ClassVar[int] = _WORDS
+    rate_unit: ClassVar[str] = f"2**-{RATE_BITS}"
+    sampled: int
+    """Words of 2**32 that draw a row."""
+    k: int
+    """Fewest alike rows that are shown."""
+    rate: int
+    """Epsilon of one row, in units of 2**-52."""
+
+    @property
+    def delta(self) -> float:
+        """Probability that the epsilon does not cover."""
+        return delta_of(self.sampled, self.k, self.rate)
+
+
 def most_sampled(units: int) -> int:
     """Return the largest word count below which a row may be drawn: beta at most 1 - exp(-epsilon).
 
@@ -51,7 +73,7 @@ def most_sampled(units: int) -> int:
     units : int
         Epsilon in units of 2**-52.
     """
-    return math.floor(-math.expm1(-math.ldexp(units, -_EPSILON_BITS)) * (1 - 1e-12) * _WORDS)
+    return math.floor(-math.expm1(-math.ldexp(units, -RATE_BITS)) * (1 - 1e-12) * _WORDS)
 
 
 @cache
@@ -77,7 +99,7 @@ def delta_of(sampled: int, k: int, units: int) -> float:
             f"sample ({sampled / _WORDS:.3g}) must be above 0, and at most {most_sampled(units) / _WORDS:.3g} here",
             "1 - exp(-e), where e is the part of epsilon that is left for the rows",
         )
-    beta, loss = sampled / _WORDS, math.ldexp(units, -_EPSILON_BITS)
+    beta, loss = sampled / _WORDS, math.ldexp(units, -RATE_BITS)
     gamma = -math.expm1(math.log1p(-beta) - loss)
     rest = math.exp(math.log1p(-beta) - loss)  # 1 - gamma
     divergence = gamma * math.log(gamma / beta) - rest * loss

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from anonkit.budget_rules.marginal_rule import ROWS_SHARE, splits_tables
+from anonkit.budget_rules.model_queries import TABLE
 from anonkit.budget_rules.view_rule import delta_may_pay
 from anonkit.domains.number_bins import NumberBins
 from anonkit.dp_trees.marginals.learned_marginals import LearnedMarginals, learn
@@ -27,19 +28,10 @@ from anonkit.dp_trees.release.drawn_rows import (
     RuledRows,
     check_rules,
     column_entries,
-    expense,
     shown_domains,
 )
 from anonkit.dp_trees.release.private_spikes import SpikeMethod
-from anonkit.mechanisms.accounting import (
-    LAPLACE,
-    AccountedDraw,
-    Accounting,
-    ApproximateAccounting,
-    ConcentratedChoice,
-    GaussianDraw,
-    rate_within,
-)
+from anonkit.mechanisms.accounting import Accounting, draw_units, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.parameters import check_integer, parameter
 from anonkit.policy.declaration import Policy, TargetUse
@@ -49,14 +41,14 @@ from anonkit.promises.noise_promises import CentralDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.column_means import Table, means_of, notes_on_means, notes_on_target
 from anonkit.published.marginal_tables import MarginalSchema
+from anonkit.published.noisy_tables import LAPLACE
 from anonkit.published.product_mixtures import rows_of_components
 from anonkit.published.released_cells import PLACES_IN_A_CELL
+from anonkit.published.statements.draws import Draw
 from anonkit.published.tree_attributes import Attribute, Split
 from anonkit.randomness import Randomness
 
 _MOST_ROWS = 1 << 36
-PlannedDraw = AccountedDraw | GaussianDraw | ConcentratedChoice
-"""A line of the account: paid in epsilon, or in rho."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,12 +99,12 @@ class DPMarginals(SpikeMethod):
         check_integer("bins", self.bins, 2, 1024)
 
     @property
-    def _counting(self) -> AccountedDraw | None:
+    def _counting(self) -> Draw | None:
         """The draw of the number of rows, where it is not public."""
         if self.n_rows:
             return None
         rate = rate_within(int(self._row_units * ROWS_SHARE), 1)
-        return AccountedDraw(purpose="number of rows", mechanism=LAPLACE, rate=rate)
+        return Draw(name="number of rows", query=TABLE, law=LAPLACE, rate=rate)
 
     @property
     def keeps_rules(self) -> bool:
@@ -187,13 +179,17 @@ class DPMarginals(SpikeMethod):
             rows = float(noisy_counts(np.array([exact]), counting.rate, words)[0])
         layout = self.finest_view(policy)
         counts = () if counting is None else (counting,)
-        left = self.left(policy, sum(draw.units for draw in counts))
+        left = self.left(policy, sum(draw_units(draw) for draw in counts))
         counter = counter_of(source, engine, layout.schema, keep)
         learned = learn(layout, counter, rows, left, self._row_units, rng.child("tables"))
-        accounting = self.accounting((*counts, *learned.draws))
+        accounting = Accounting(
+            draws=(*counts, *learned.draws),
+            claim=(float(self.epsilon), float(self.delta)) if left.delta else (self._claim, 0),
+            rows_per_unit=self.rows_per_unit,
+            adjacency=self.neighbours,
+        )
         told = self.told if counting is None else {**self.told, "rows": {"count": int(rows), "rate": counting.rate}}
-        claim = (float(self.epsilon), float(self.delta)) if left.delta else (self._claim, 0.0)
-        return marginals_draft(learned, accounting, policy, engine, rng.child("rows"), claim, told)
+        return marginals_draft(learned, accounting, policy, engine, rng.child("rows"), told)
 
     def left(self, policy: Policy, spent: int = 0) -> RemainingBudget:
         """Return the remaining budget of readings, tables and choices, when a row has lost so many units.
@@ -209,19 +205,6 @@ class DPMarginals(SpikeMethod):
         layout = ColumnLayout(schema=self.schema(policy), anchored=False)
         pays = bool(self.delta) and delta_may_pay(layout.sizes, candidate_pairs(layout), whole.amounts)
         return replace(whole, delta=whole.delta if pays else Fraction(0)).after(spent)
-
-    def accounting(self, draws: Sequence[PlannedDraw]) -> Accounting | ApproximateAccounting:
-        """Return the account of the draws: in epsilon and delta where one of them has Gaussian noise."""
-        pure = [draw for draw in draws if isinstance(draw, AccountedDraw)]
-        if len(pure) == len(draws):
-            return Accounting(draws=tuple(pure), rows_per_unit=self.rows_per_unit, adjacency=self.neighbours)
-        return ApproximateAccounting(
-            epsilon=float(self.epsilon),
-            delta=float(self.delta),
-            draws=tuple(draws),
-            rows_per_unit=self.rows_per_unit,
-            adjacency=self.neighbours,
-        )
 
 
 def tables_of_target(learned: LearnedMarginals) -> list[Table]:
@@ -249,17 +232,13 @@ def _of_triple(learned: LearnedMarginals) -> dict[str, Any]:
 
 def marginals_draft(
     learned: LearnedMarginals,
-    accounting: Accounting | ApproximateAccounting,
+    accounting: Accounting,
     policy: Policy,
     engine: Engine,
     randomness: Randomness,
-    claim: tuple[float, float],
     told: Mapping[str, Any],
 ) -> Draft:
-    """Return the draft: rows drawn from the mixture, tables and mixture as params. No true count is in it.
-
-    The claim is of epsilon and delta.
-    """
+    """Return the draft: rows drawn from the mixture, tables and mixture as params. No true count is in it."""
     mixtures = learned.mixtures
     schema = mixtures.schema
     shown = shown_domains(schema.domains, schema.target)
@@ -272,22 +251,22 @@ def marginals_draft(
         randomness=randomness,
         ruled=ruled,
     )
-    params = {
+    published = {
         **told,
         **mixtures.to_params(),
         "readings": [reading.to_params() for reading in learned.choice.readings],
         "tables": [table.to_params() for table in learned.one_ways],
         "pairs": [table.to_params() for table in learned.pairs],
         **_of_triple(learned),
-        **accounting.to_params(),
         "columns": rows.described(),
         **ruled.to_params(),
         **({"conditions": list(conditions_of(policy))} if policy.is_conditional else {}),
     }
-    means = means_of(params)
+    means = means_of(published)
     return Draft(
         data=rows.source(engine),
-        params=params,
+        published=published,
+        statement=accounting,
         columns=column_entries(policy, {**schema.sizes, **ruled.sizes}, [*schema.domains, *ruled.sizes], means),
         notes=(
             *ruled.notes,
@@ -295,11 +274,6 @@ def marginals_draft(
             *notes_on_means(means),
         ),
         details={
-            "budget": {
-                "epsilon": claim[0],
-                "delta": claim[1] or 0,
-                "per_attribute": [expense(draw.purpose, draw) for draw in accounting.draws],
-            },
             "marginals": {
                 "columns": len(learned.one_ways),
                 "pairs": len(learned.pairs),

@@ -48,7 +48,7 @@ from anonkit.k_anonymity.class_means import KEY as MEANS
 from anonkit.k_anonymity.class_means import ClassMeans, rules_of_means
 from anonkit.k_anonymity.held_out_labels import label_entries
 from anonkit.ledger.spending import Position
-from anonkit.parameters import told_parameters
+from anonkit.parameters import stated_parameters
 from anonkit.pipeline.output_measures import recount
 from anonkit.pipeline.release_space import Output
 from anonkit.pipeline.written_bounds import shown_as_bounds
@@ -183,7 +183,7 @@ class VerifiedDraft:
             randomness=self.randomness,
             disclosure_risk=self._disclosure_risk(),
             details={
-                **self.draft.details,
+                **self.draft.blocks,
                 "utility": {**self.draft.details.get("utility", {}), **self.utility},
                 **({"ledger": self.ledger} if self.ledger else {}),
             },
@@ -200,7 +200,7 @@ def method_block(method: Method, preset: str | None = None) -> dict[str, Any]:
     return {
         "name": method.name,
         "preset": preset,
-        "parameters": told_parameters(method),
+        "parameters": stated_parameters(method),
         "paper": method.paper,
         "summary": method.summary,
     }

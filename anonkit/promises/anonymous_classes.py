@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Protocol, Self
 
-from anonkit.documents import ReportPart, kept_as, left_out
+from anonkit.documents import ReportPart, as_part, left_out
 from anonkit.promises.guarantee import CHECKED, Check, GuaranteeBlock, PrivacyLoss
 from anonkit.promises.no_values import FOLDING
 from anonkit.promises.noise_promises import exact_percent, exact_words
@@ -227,7 +227,7 @@ class KAnonymity(
     """Diversity required of every sensitive attribute."""
     of_columns: Mapping[str, Diversity] = field(default_factory=dict, hash=False, metadata=left_out())
     """Diversity required of single sensitive attributes in addition, or instead."""
-    capped: tuple[str, ...] = field(default=(), metadata=kept_as(ConfidenceCap, CAP, left_out=True))
+    capped: tuple[str, ...] = field(default=(), metadata=as_part(ConfidenceCap, CAP, left_out=True))
     """Sensitive attributes with a cap on confidence by value: those without a declared requirement."""
     unit: str | None = None
     """Name of the column whose distinct values are counted as people."""
@@ -243,7 +243,7 @@ class KAnonymity(
     """Combinations of quasi-identifiers with a k of their own."""
     households: bool = field(default=False, metadata=left_out())
     """True when the unit is a household, and its rows are its members."""
-    weight: tuple[str, str] | None = field(default=None, metadata=kept_as(ShownWeight, left_out=True))
+    weight: tuple[str, str] | None = field(default=None, metadata=as_part(ShownWeight, left_out=True))
     """Column of the weights of a sample, and what is shown of them: "mean" of each class, or "rounded" ones."""
     surrogate: str | None = field(default=None, metadata=left_out())
     """Column of one random number for all rows of a person or household; None where rows do not show whose they are."""

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import ClassVar, Self
 
-from anonkit.documents import Loss, ReportPart, kept_as
+from anonkit.documents import Loss, ReportPart, as_part
 from anonkit.promises.guarantee import (
     ADD_OR_REMOVE,
     LOOKED_AT,
@@ -223,7 +223,7 @@ class LocalDP(
 
     epsilon: Loss
     """Privacy loss of a whole row, realised, in [0, inf]."""
-    attributes: Mapping[str, float] = field(metadata=kept_as(AnswerLosses))
+    attributes: Mapping[str, float] = field(metadata=as_part(AnswerLosses))
     """Privacy loss of each answer, the target's too when it is randomized alone, realised."""
     one_answer: bool = False
     """True when a row answers one attribute only: the loss of a row is then the largest, else the sum."""

@@ -15,6 +15,7 @@ import pyarrow as pa
 from anonkit.domains.domain_codes import refuse_kinds
 from anonkit.domains.number_bins import Categories, Grid, notes_on_bins
 from anonkit.errors import PolicyError, option
+from anonkit.mechanisms.accounting import AnswerAccounting
 from anonkit.mechanisms.shuffle_amplification import (
     MOST_LOSS,
     ResponseRatios,
@@ -243,20 +244,13 @@ def draft_randomized(
     names = [name for name in (*policy.columns, ASKED_COLUMN) if name in types]
     schema = pa.schema([(name, types[name]) for name in names])
     randomize = RandomizeBatch(table=table, key=rng.key("noise"), schema=schema, bounds=domains.bounds)
-    params = table.to_params()
-    if policy.is_conditional:
-        params["conditions"] = list(conditions_of(policy))
     return Draft(
         data=engine.map_batches(source, randomize, schema),
-        params=params,
+        published={"conditions": list(conditions_of(policy))} if policy.is_conditional else {},
+        statement=AnswerAccounting(table=table),
         columns=_column_entries(policy, table),
         rows={"in": source.n_rows, "suppressed": 0},
         details={
-            "budget": {
-                "epsilon": loss_json(table.record_epsilon),
-                "delta": 0,
-                "per_attribute": [{"name": name, "epsilon": loss_json(loss)} for name, loss in table.losses.items()],
-            },
             "published_measures": _published_measures(table),
             "shuffle": shuffled_view(table, policy, source.n_rows, shuffle_delta),
         },

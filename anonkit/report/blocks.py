@@ -124,5 +124,7 @@ class Details(TypedDict, total=False):
     """The column of the weights of a sample, and their sum over the released rows."""
     means: JsonObject
     """By generalized number: its classes, and how many show the middle of the interval for a mean, or nothing."""
+    draws: Sequence[JsonObject]
+    """Draws of a noise statement, in words."""
     shuffle: JsonObject
     """Effect of the secret shuffle of the rows on a local promise."""

@@ -1,4 +1,4 @@
-"""A release in three parts, and a bucket that it is put into."""
+"""A release in three parts, a bucket that it is put into, and a release of which each test has a copy."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from objects_in_memory import Bucket, bucket_in_memory
 
 import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
+from tests.pipeline.test_exporting import kept, release  # noqa: F401 -- fixtures of exports
 
 
 @pytest.fixture(scope="module")

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from contextlib import closing
-from datetime import time
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from postgresql import Server
 
 import anonkit
 from anonkit.bundle.exports.export_files import Target
@@ -67,22 +63,6 @@ def test_times_of_day_are_kept(target: str, tmp_path: Path) -> None:
     pq.write_table(pa.table(other), rows.data)
     with closing(form_of(Target.of(place))) as form:
         assert failed(form, ReleasedTable(data=rows.data)) == ["exported_cells"]
-
-
-def test_times_of_day_are_what_other_programs_read(tmp_path: Path) -> None:
-    """A TIME in DuckDB, texts of ISO 8601 in SQLite and CSV; nanoseconds are cut, never rounded up."""
-    for target in FORMS:
-        written(tmp_path, pa.table(OF_DAY), target)
-    with closing(duckdb.connect(str(tmp_path / "o.duckdb"))) as base:
-        assert base.execute("SELECT micros, nanos FROM t").fetchall() == [
-            (time(0), time(0)),
-            (time(12, 0, 1, 5), time(0, 0, 0, 1)),
-            (None, None),
-            (time(23, 59, 59, 999_999), time(23, 59, 59, 999_999)),
-        ]
-    with closing(sqlite3.connect(tmp_path / "o.db")) as base:
-        assert base.execute("SELECT nanos FROM t LIMIT 1 OFFSET 1").fetchone() == ("00:00:00.000001",)
-    assert "00:00:00.000001" in (tmp_path / "o.csv").read_text().splitlines()[2]
 
 
 @pytest.mark.parametrize("target", FORMS)
@@ -150,14 +130,3 @@ def test_a_release_with_times_leaves_and_the_command_says_what_was_cut(
     assert "Cut        times of 'at' to microseconds" in shown
     assert "of_day" not in shown
     assert run(command_line, ["validate", str(tmp_path / "o.csv"), "--against", out], "anonkit") == 0
-
-
-def test_a_server_holds_times_of_day(tmp_path: Path, postgresql: Server) -> None:
-    """As times without a zone; nanoseconds are cut there as everywhere."""
-    place, rows = written(tmp_path, pa.table(OF_DAY), f"{postgresql.address}?table=times_of_day")
-
-    with closing(form_of(Target.of(place))) as form:
-        assert failed(form, rows) == []
-    with closing(postgresql.connect()) as base:
-        assert base.execute("SELECT nanos FROM times_of_day OFFSET 1 LIMIT 1").fetchone() == (time(0, 0, 0, 1),)
-        base.execute("DROP TABLE times_of_day, times_of_day_anonkit")

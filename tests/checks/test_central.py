@@ -3,86 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from anonkit.budget_rules.model_queries import ClippedSum
 from anonkit.checks.central import domain_checks
-from anonkit.checks.central_account import published_account
-from anonkit.errors import ReleaseFormatError
-from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, Accounting, Bootstrap
-from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE
 
-ONE = 1 << 52
-LEAF = AccountedDraw(purpose="leaf", mechanism=LAPLACE, rate=ONE // 4, times=2, level=1, ends_path=True)
 COLUMNS = [
     {"name": "age", "type": "number", "domain": {"bounds": [0, 10], "cells": 5, "has_missing": False}},
     {"name": "sex", "type": "category", "domain": {"categories": ["F", "M"], "has_missing": True}},
     {"name": "count", "type": "count", "domain": {"has_missing": False}},
 ]
-
-
-def params(**more: Any) -> dict[str, Any]:
-    """The params of a release of one line."""
-    return {**Accounting(draws=(LEAF,)).to_params(), "columns": COLUMNS, **more}
-
-
-DRAWS = st.builds(
-    AccountedDraw,
-    purpose=st.just("p"),
-    mechanism=st.just(LAPLACE),
-    rate=st.integers(1, ONE),
-    query=st.builds(ClippedSum, bound=st.integers(1, 600)),
-    times=st.integers(1, 30),
-    level=st.integers(0, 4),
-    ends_path=st.booleans(),
-)
-
-
-@given(
-    st.lists(DRAWS, max_size=8),
-    st.integers(1, 5),
-    st.sampled_from([ADD_OR_REMOVE, REPLACE]),
-    st.sampled_from([None, Bootstrap(trees=2, weights=(1 << 31, 1 << 30, 1 << 30))]),
-)
-def test_the_account_is_added_up_alike_by_two_codes(
-    draws: list[AccountedDraw], rows: int, adjacency: str, bootstrap: Bootstrap | None
-) -> None:
-    """The release and the check compute the same float, in any order of the paths."""
-    draws = [
-        AccountedDraw(**{**vars(one), "rate": min(one.rate, ONE // (one.sensitivity * one.times) + 1)}) for one in draws
-    ]
-    account = Accounting(draws=tuple(draws), rows_per_unit=rows, adjacency=adjacency, bootstrap=bootstrap)
-    found = published_account(account.to_params())
-    assert found.epsilon <= account.epsilon
-    assert found.epsilon == pytest.approx(account.epsilon, rel=1e-15, abs=1e-30)
-    assert (found.rows_per_unit, found.adjacency) == (rows, adjacency)
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [("rate", ONE), ("rate", 0), ("sensitivity", 1.5), ("times", -1), ("mechanism", "none"), ("epsilon", 0.1)],
-)
-def test_an_altered_line_is_refused(key: str, value: Any) -> None:
-    """A line states its own epsilon: anyone who changes one number has to change the other, and then the total."""
-    told = params()
-    told["accounting"][0][key] = value
-    with pytest.raises(ReleaseFormatError):
-        published_account(told)
-
-
-@pytest.mark.parametrize("damage", ["accounting", "composition"])
-def test_a_missing_part_is_refused(damage: str) -> None:
-    """No account, no claim."""
-    told = params()
-    del told[damage]
-    with pytest.raises(ReleaseFormatError):
-        published_account(told)
 
 
 def test_cells_outside_the_domain_are_counted(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from anonkit.dp_trees.marginals.learned_marginals import planned
 from anonkit.dp_trees.questions import CodedBatch
 from anonkit.dp_trees.release.stacked_trees import StackedMethod
 from anonkit.errors import ParameterError, ReleaseFormatError
-from anonkit.mechanisms.accounting import Accounting, ApproximateAccounting
+from anonkit.mechanisms.accounting import Accounting
 from anonkit.methods import make_method
 from anonkit.methods.dp_marginals import DPMarginals
 from anonkit.methods.dp_nb import DPNB
@@ -97,9 +97,7 @@ class Rows:
     ask = sum_up
 
 
-def _of_marginals(
-    method: DPMarginals, policy: Policy, rows: float
-) -> tuple[Accounting | ApproximateAccounting, dict[str, Any]]:
+def _of_marginals(method: DPMarginals, policy: Policy, rows: float) -> tuple[Accounting, dict[str, Any]]:
     """The draws of dp-marginals for some rows, and what it publishes besides its tables."""
     counting = method._counting
     rows = rows if counting is not None else float(method.n_rows)
@@ -110,14 +108,14 @@ def _of_marginals(
     )
     chosen = () if triple is None else (triple.draw,)
     draws = (*drawn, *(reading.draw for reading in choice.readings), *chosen, *plan.draws)
-    account = method.accounting(draws)
+    account = Accounting(draws=draws, rows_per_unit=method.rows_per_unit, adjacency=method.neighbours)
     readings = [reading.to_params() for reading in choice.readings]
     told = {"rows": {"count": int(rows)}, "readings": readings, **method.told}
     block = {} if triple is None else {"triple": triple.to_params()}
     return account, {**layout.schema.to_params(), **told, **block, "format": "anonkit-marginals-1"}
 
 
-def account_of(method: Any, policy: Policy, rows: float) -> tuple[Accounting | ApproximateAccounting, dict[str, Any]]:
+def account_of(method: Any, policy: Policy, rows: float) -> tuple[Accounting, dict[str, Any]]:
     """The method's own plan, and what it publishes of its schema."""
     if isinstance(method, DPNB):
         schema, account, kind = method.schema(policy), method.account(policy), {"kind": "disjoint", "trees": 1}
@@ -137,7 +135,7 @@ def account_of(method: Any, policy: Policy, rows: float) -> tuple[Accounting | A
     return account, params | ({"rule": plan.stated_rule()} if isinstance(method, StackedMethod) else {})
 
 
-def refused(account: Accounting | ApproximateAccounting, params: Mapping[str, Any]) -> list[str]:
+def refused(account: Accounting, params: Mapping[str, Any]) -> list[str]:
     """The checks of the account that fail."""
     told = {**params, **account.to_params()}
     facts = facts_of(told)

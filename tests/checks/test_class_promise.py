@@ -7,9 +7,6 @@ Caps, widths and marks of sensitive columns: recounted by hand, and forged.
 
 from __future__ import annotations
 
-import datetime as dt
-import math
-from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,23 +15,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from checks.forgeries import ANONYMOUS, Edit, Files, Tree, forged, over, refused, verdict
+from checks.forgeries import Edit, Files, Tree, forged, over, refused, verdict
 from checks.forging import (
     at,
     both,
     cells,
     checked,
     declared,
-    entry,
     first_quasi_identifier,
-    forget,
-    on_first,
     recounted,
-    source_cells,
     stated_anew,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 import anonkit
 from anonkit.checks.class_promise import value_checks
@@ -45,104 +36,6 @@ from anonkit.errors import UncheckedError
 from anonkit.policy.declaration import Policy
 
 # --- by hand ---------------------------------------------------------------------------------------------------------
-
-
-def apart(numbers: Sequence[float], width: float) -> int:
-    """Most numbers that are further apart than a width: the next one is the least that is."""
-    found: list[float] = []
-    for number in sorted(numbers):
-        if not found or number > found[-1] + width:
-            found.append(number)
-    return len(found)
-
-
-def grouped(numbers: Sequence[float], width: float) -> list[int]:
-    """Sizes of groups: most numbers within the width of one of them, the least first; then most of those left."""
-    left, sizes = sorted(numbers), []
-    while left:
-        near = [[other for other in left if one <= other <= one + width] for one in left]
-        most = max(near, key=len)
-        sizes.append(len(most))
-        left = [number for number in left if number not in most]
-    return sizes
-
-
-def worst(rows: Sequence[tuple[str, Any]], width: float) -> dict[str, float]:
-    """l, its entropy, recursive c, alpha, and the largest share of a class within the width of a number it has."""
-    classes: dict[str, list[Any]] = defaultdict(list)
-    for name, number in rows:
-        classes[name].append(number)
-    l, alpha, confidence, entropy_l, c = math.inf, 0.0, 0.0, math.inf, 0.0  # noqa: E741
-    for values in classes.values():
-        valued = [cell for cell in values if cell is not None]
-        near = [sum(one <= other <= one + width for other in valued) for one in valued]
-        l = min(l, apart(valued, width))  # noqa: E741
-        alpha = max([alpha, *(n / len(valued) for n in near)])
-        confidence = max([confidence, *(n / len(values) for n in near)])
-        sizes = grouped(valued, width)
-        shares = [size / len(valued) for size in sizes]
-        entropy_l = min(entropy_l, math.exp(-sum(p * math.log(p) for p in shares)) if sizes else 0.0)
-        c = max(c, sizes[0] / sum(sizes[1:]) if len(sizes) > 1 else math.inf)
-    recursive = {"recursive_c_2": c} if math.isfinite(c) else {}
-    return {"l": l, "alpha": alpha, "confidence": confidence, "entropy_l": entropy_l, **recursive}
-
-
-@given(
-    st.lists(st.tuples(st.sampled_from("ab"), st.none() | st.integers(0, 12)), min_size=1, max_size=30),
-    st.sampled_from([0.0, 1.0, 2.5, 20.0]),
-)
-def test_numbers_within_the_width_are_one(rows: list[tuple[str, Any]], width: float) -> None:
-    """l by greedy packing, entropy and recursive l of groups, alpha by what lies within the width above a number."""
-    table = pa.table({"q": [q for q, _ in rows], "s": pa.array([s for _, s in rows], pa.float64())})
-    reading = ReadValues(widths={"s": width}, caps={"s": []})
-    found = measure(table, ["q"], sensitive=["s"], reading=reading).sensitive["s"]
-
-    expected = worst(rows, width)
-    assert {name: found[name] for name in expected} == pytest.approx(expected)
-    assert ("recursive_c_2" in found) is ("recursive_c_2" in expected)
-    assert found["confidence_cap"] == (0.51 if expected["confidence"] else 1.0)
-
-
-def test_the_value_that_is_most_above_its_cap_is_told() -> None:
-    """Not the commonest one, and nothing of what is exempt."""
-    table = pa.table({"q": ["a"] * 10, "s": ["x"] * 6 + ["y"] * 3 + [None]})
-    found = measure(table, ["q"], sensitive=["s"], reading=ReadValues(caps={"s": [["x", None], ["y", 0.6]]}))
-    assert (found.sensitive["s"]["confidence"], found.sensitive["s"]["confidence_cap"]) == (0.3, 0.6)
-
-    found = measure(table, ["q"], sensitive=["s"], reading=ReadValues(caps={"s": [["x", 0.8]]}))
-    assert (found.sensitive["s"]["confidence"], found.sensitive["s"]["confidence_cap"]) == (0.6, 0.8)
-
-
-def test_where_every_value_is_exempt_nothing_is_capped() -> None:
-    """The check holds whatever the classes are."""
-    table = pa.table({"q": ["a"] * 3, "s": ["x"] * 3})
-    found = measure(table, ["q"], sensitive=["s"], reading=ReadValues(caps={"s": [["x", None]]}))
-    assert (found.sensitive["s"]["confidence"], found.sensitive["s"]["confidence_cap"]) == (0.0, 1.0)
-
-
-@pytest.mark.parametrize(
-    ("cells", "caps", "expected"),
-    [
-        (["a", "b", None], [["b", 0.7], [None, 0.6]], [0.51, 0.7, 0.6]),
-        ([False, True], [["true", None]], [0.51, math.inf]),
-        ([dt.date(2020, 1, 1), dt.date(2021, 1, 1), None], [["2021-01-01", 0.55]], [0.51, 0.55, 0.51]),
-        ([1, 5, 9, None], [[None, 0.8], [5, 0.6], [9, None]], [0.51, 0.6, math.inf, 0.8]),
-    ],
-)
-def test_caps_are_found_by_value(cells: list[Any], caps: list[list[Any]], expected: list[float]) -> None:
-    """Texts, dates and truth values by what they are called, numbers from one on up to the next; others have .51."""
-    looked = LookedAt.of(pa.chunked_array([cells]), "s", ReadValues(caps={"s": caps}))
-    assert looked.caps is not None
-    assert looked.caps.tolist() == expected
-
-
-def test_every_person_counts_at_the_value_that_makes_the_class_least_diverse() -> None:
-    """Two people who both have a low and a high number may be at one of them."""
-    rows = [("p1", 1.0), ("p2", 1.0), ("p1", 9.0), ("p2", 9.0), ("p1", 1.0), ("p2", 9.0)]
-    table = pa.table({"q": ["a"] * 6, "u": [u for u, _ in rows], "s": [s for _, s in rows]})
-    reading = ReadValues(widths={"s": 1.0}, caps={"s": []})
-    found = measure(table, ["q"], sensitive=["s"], unit="u", reading=reading).sensitive["s"]
-    assert (found["l"], found["alpha"], found["confidence"]) == (1.0, 1.0, 1.0)
 
 
 # --- what can follow by the rule -------------------------------------------------------------------------------------
@@ -433,126 +326,6 @@ def nothing_of(files: Files) -> None:
         box[axis] = 0
 
 
-ANY_ANONYMOUS: dict[str, tuple[Edit, str]] = {
-    "k lower in the report": (stated_anew(at("report", "guarantee", "parameters", "k", to=2)), "model"),
-    "k lower in params": (at("params", "model", "k", to=2), "model"),
-    "k higher in params": (at("params", "model", "k", to=50), "model"),
-    "k of the method": (at("report", "method", "parameters", "k", to=2), "model"),
-    "l in params": (at("params", "model", "l", to=4), "model"),
-    "entropy l in params": (at("params", "model", "entropy_l", to=4), "model"),
-    "recursive in params": (at("params", "model", "recursive", to="3,2"), "model"),
-    "t in params": (at("params", "model", "t", to=0.1), "model"),
-    "alpha in params": (at("params", "model", "alpha", to=0.5), "model"),
-    "t promised in the report": (
-        stated_anew(lambda files: files.report["guarantee"]["parameters"].update(t_closeness=1.0)),
-        "model",
-    ),
-    "alpha promised in the report": (
-        stated_anew(lambda files: files.report["guarantee"]["parameters"].update(alpha_k_anonymity=1.0)),
-        "model",
-    ),
-    "limit in params": (at("params", "max_suppression", to=0.9), "model|suppression"),
-    "limit in the report": (at("report", "rows", "suppression_limit", to=0.9), "suppression"),
-    "share suppressed": (at("report", "rows", "suppressed_fraction", to=0.0001), "suppression"),
-    "rows suppressed": (at("report", "rows", "suppressed", to=lambda rows: rows + 1), "rows_accounted"),
-    "rows dropped": (at("report", "rows", "dropped_missing", to=3), "rows_accounted"),
-    "rows read": (at("report", "rows", "in", to=lambda rows: rows + 40), "rows_accounted"),
-    "rows read and suppressed": (
-        both(
-            at("report", "rows", "in", to=lambda rows: rows + 4000),
-            at("report", "rows", "suppressed", to=lambda rows: rows + 4000),
-        ),
-        "suppression",
-    ),
-    "source cells, no quasi-identifiers": (
-        recounted(
-            both(
-                on_first(source_cells),
-                lambda files: files.report["guarantee"]["parameters"].update(quasi_identifiers=[]),
-            )
-        ),
-        "roles",
-    ),
-    "source cells in a column that is none": (recounted(both(on_first(source_cells), on_first(forget))), "roles"),
-    "a quasi-identifier less": (recounted(on_first(forget)), "roles"),
-    "role in the report": (on_first(lambda name: entry(name, role="insensitive")), "roles"),
-    "role in params": (on_first(lambda name: declared(name, role="insensitive")), "roles"),
-    "role in promise and report": (
-        recounted(both(on_first(forget), on_first(lambda name: entry(name, role="insensitive", action="kept")))),
-        "roles",
-    ),
-    "role in all but the recoding": (
-        recounted(
-            both(
-                on_first(forget),
-                on_first(lambda name: declared(name, role="insensitive")),
-                on_first(lambda name: entry(name, role="insensitive")),
-            )
-        ),
-        "actions",
-    ),
-    "sensitive in the report": (entry("customer_value", sensitive=None), "roles"),
-    "sensitive in params": (declared("age", sensitive=True), "roles"),
-    "another target": (at("params", "target", to=None), "roles"),
-    "people in params": (at("params", "unit", to="age"), "roles"),
-    "action": (on_first(lambda name: entry(name, action="kept")), "actions"),
-    "detail": (on_first(lambda name: entry(name, detail="full")), "actions"),
-    "highest risk": figure("prosecutor", "max", to=0.001),
-    "mean risk": figure("prosecutor", "mean", to=0.001),
-    "share at risk": figure("prosecutor", "share_at_risk", to=0.5),
-    "threshold of risk": figure("prosecutor", "risk_threshold", to=0.9),
-    "journalist": figure("journalist", "max", to=0.001),
-    "journalist's mean": figure("journalist", "mean", to=0.001),
-    "marketer": figure("marketer", "success_rate", to=0.001),
-    "uniques": figure("uniques", to=7),
-    "classes": figure("classes", to=3),
-    "records of a class": figure("class_sizes", 0, "records", to=1000),
-    "smallest class found": figure("k_anonymity", "k", to=50),
-    "people in it": figure("k_anonymity", "people", to=50),
-    "kind of risk": figure("basis", to="population"),
-    "k with the target known": figure("with_clear_columns", "k", to=50),
-    "share alone with the target known": figure("with_clear_columns", "share_alone", to=0.0005),
-    "share below k with the target known": figure("with_clear_columns", "share_below_k", to=0.0005),
-    "columns that may be known": figure("with_clear_columns", "columns", to=[]),
-    "nothing that may be known": (
-        lambda files: files.report["disclosure_risk"].pop("with_clear_columns"),
-        "disclosure_risk",
-    ),
-    "width of the target": (at("params", "target_width", to=1000.0), "disclosure_risk"),
-    "confidence in a value": figure("by_value", "customer_value", 0, "highest_confidence", to=0.1),
-    "base rate of a value": figure("by_value", "customer_value", 0, "base_rate", to=0.9),
-    "lift of a value": figure("by_value", "customer_value", 0, "lift", to=1.0),
-    "holders above a half": figure("by_value", "customer_value", 0, "share_above_half", to=0.0005),
-    "holders above nine tenths": figure("by_value", "customer_value", 0, "share_above_nine_tenths", to=0.0005),
-    "a value of another name": figure("by_value", "customer_value", 0, "value", to="nobody's"),
-    "a value left out": (
-        lambda files: files.report["disclosure_risk"]["by_value"]["customer_value"].pop(0),
-        "disclosure_risk",
-    ),
-    "a column of values left out": (
-        lambda files: files.report["disclosure_risk"]["by_value"].pop("customer_value"),
-        "disclosure_risk",
-    ),
-    "classes of another size": (at("report", "disclosure_risk", "class_sizes", 0, "size", to=60), "class_sizes"),
-    "k found": (checked("k_anonymity", observed=50), "verification"),
-    "k asked": (checked("k_anonymity", required=2), "verification"),
-    "discernibility": (at("report", "utility", "discernibility", to=1), "utility"),
-    "size of classes": (at("report", "utility", "average_equivalence_class_size", to=1.5), "utility"),
-    "values that can be released": (
-        on_first(lambda name: entry(name, released_values=1000)),
-        "told:",
-    ),
-    "a label nobody made": (
-        recounted(on_first(lambda name: cells(name, lambda c: pa.array(["[1, 2)"] * len(c), pa.string())))),
-        "domain:",
-    ),
-    "another type of cells": (
-        on_first(lambda name: cells(name, lambda c: c.cast(pa.large_string()))),
-        "types",
-    ),
-}
-"""Edits of a k-anonymous release."""
-
 GLOBAL: dict[str, tuple[Edit, str]] = {
     "a label its parts cannot make": (new_label, "labels:"),
     "a cut moved": (moved_cut, "labels:"),
@@ -602,15 +375,6 @@ SENSITIVE: dict[str, tuple[Edit, str]] = {
         "roles",
     ),
 }
-
-
-@pytest.mark.untraced
-@pytest.mark.parametrize(("forgery", "method"), over(ANY_ANONYMOUS, ANONYMOUS))
-def test_a_forged_k_anonymous_release_is_refused(
-    releases: dict[str, Files], method: str, forgery: str, tmp_path: Path
-) -> None:
-    """All that the report states of the classes is recounted, or agrees with the params."""
-    refused(releases[method], ANY_ANONYMOUS[forgery], tmp_path)
 
 
 @pytest.mark.slow_cases("a label its parts cannot make-rfka")

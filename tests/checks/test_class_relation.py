@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -19,10 +20,9 @@ from part_workers import Elsewhere, without_rows
 
 from anonkit.bundle.part_workers import Message, read_by
 from anonkit.checks import class_relation, clear_parts, table_scans
-from anonkit.checks.class_counts import CountedValues, Domain, ValuesOfClasses, WorstClass
-from anonkit.checks.class_relation import CountCombinations, _message, _read, classes_of
+from anonkit.checks.class_relation import DealRows, MakeTables, _read
 from anonkit.checks.clear_parts import KnownBeside
-from anonkit.checks.counted_as import CountedAs, LookedAt, ReadValues
+from anonkit.checks.counted_as import ReadValues
 from anonkit.checks.disclosure import measure
 from anonkit.checks.identical_record_sets import fewest_alike
 from anonkit.errors import EngineError
@@ -50,6 +50,8 @@ READ = ReadValues(
     left_out=2,
 )
 """Widths and caps of columns of most kinds."""
+MOST_BYTES = 64 << 10
+"""Bytes that come to this machine and go out, of a few classes."""
 BESIDE: dict[str, Any] = {
     "listed": ("y", "s"),
     "beside": KnownBeside(columns=("t", "y"), sensitive=("s",), target="y", k=5),
@@ -183,9 +185,9 @@ def test_numbers_hardly_two_of_which_are_alike(tmp_path: Path, monkeypatch: pyte
 class Losing(Elsewhere):
     """Workers between which a message is lost."""
 
-    def regrouped(self, deal: Any, step: Any, items: Any, groups: int) -> list[Message]:
+    def regrouped(self, deal: Any, steps: Any, items: Any, groups: int) -> list[Message]:
         """Lose the last message that was dealt."""
-        return super().regrouped(_Lossy(deal), step, items, groups)
+        return super().regrouped(_Lossy(deal), steps, items, groups)
 
 
 class _Lossy:
@@ -205,41 +207,50 @@ def test_what_is_lost_on_the_way_is_noticed(tmp_path: Path) -> None:
 
 
 class IncompleteWorkers(Elsewhere):
-    """Workers of which one lacks the rows of some values in the whole table."""
+    """Workers between which cells of whole columns are lost: as they are dealt, or once a table is made of them."""
 
-    def each(self, function: Any, items: Any) -> list[Any]:
-        """Forget what the last file's values are, where values of single columns are counted."""
-        made = super().each(function, items)
-        if isinstance(function, CountCombinations) and len(function.columns[0]) == 1 and made[1:]:
-            made[-1] = [*made[-1][:-1], _message(_read(made[-1][-1:]).slice(0, 0))]
-        return made
+    def __init__(self, at: str) -> None:
+        super().__init__()
+        self.at = at
+
+    def regrouped(self, deal: Any, steps: Any, items: Any, groups: int) -> list[Message]:
+        """Lose the cells of the last file, or lines of the table, or all of it."""
+        if self.at == "dealt":
+            return super().regrouped(_WithoutCells(deal), steps, items, groups)
+        if isinstance(steps[0], MakeTables):
+            steps = [_WithoutLines(steps[0], 1 if self.at == "some lines" else 100), *steps[1:]]
+        return super().regrouped(deal, steps, items, groups)
 
 
-def test_values_whose_rows_in_the_table_are_not_told_are_noticed(tmp_path: Path) -> None:
+class _WithoutCells:
+    def __init__(self, deal: Any) -> None:
+        self._deal = deal
+
+    def __call__(self, item: Any) -> list[Message]:
+        said = list(self._deal(item))
+        last = next((at for at in reversed(range(len(said))) if "class" not in _read([said[at][1]]).column_names), None)
+        return [message for at, message in enumerate(said) if at != last]
+
+
+class _WithoutLines:
+    def __init__(self, step: Any, lost: int) -> None:
+        self._step, self._lost = step, lost
+
+    def __call__(self, group: int, said: Any) -> list[Message]:
+        made = list(self._step(group, said))
+        return made if group < self._step.groups else made[self._lost :]
+
+
+@pytest.mark.parametrize("at", ["dealt", "some lines", "all lines"])
+def test_values_whose_rows_in_the_table_are_not_told_are_noticed(
+    at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every class is whole then, but its distance is from other shares than those of the table."""
+    monkeypatch.setattr(class_relation, "_IN_A_MESSAGE", 4)
     data = folder_of(table_of([(1, 0, *[at] * len(KINDS)) for at in range(8)]), tmp_path / "here", 3)
-    for asked in ({"sensitive": ["n"]}, {"listed": ["text"]}):
-        with read_by(IncompleteWorkers()), pytest.raises(EngineError, match="does not add up"):
+    for asked in ({"sensitive": ["n"]}, *([{"listed": ["text"]}] if at == "dealt" else [])):
+        with read_by(IncompleteWorkers(at)), pytest.raises(EngineError, match="does not add up"):
             measure(data, ["q", "r"], **asked)
-
-
-def test_values_that_a_group_does_not_know_are_noticed() -> None:
-    """A cell that compares otherwise where it was dealt would be no value there."""
-    known = pa.table({"cell": [1, 2], "value": [0, 1]})
-    looked = LookedAt(numbers=None, caps=None)
-    domain = Domain(
-        name="s", cells=known, table=None, rows=np.array([1, 2]), ordered=True, whole=True, looked=looked
-    )  # fmt: skip
-    with classes_of(pa.table({"q": [1, 1, 1], "s": [1, 2, 3]}), ["q"], ["s"]) as classes:
-        measures = (
-            WorstClass(domain=domain, counted=CountedAs(), recursive=()),
-            ValuesOfClasses(domain=domain, unit=None),
-        )
-        worst, values = classes.each(measures)
-        with pytest.raises(EngineError, match="does not add up"):
-            measures[0].published(worst)
-        with pytest.raises(EngineError, match="does not add up"):
-            CountedValues.joined(values, domain)
 
 
 class Answerless(Elsewhere):
@@ -249,9 +260,9 @@ class Answerless(Elsewhere):
         super().__init__()
         self.at, self.answers = at, 0
 
-    def regrouped(self, deal: Any, step: Any, items: Any, groups: int) -> list[Message]:
+    def regrouped(self, deal: Any, steps: Any, items: Any, groups: int) -> list[Message]:
         """Lose the answer of that number, all calls counted together."""
-        made = super().regrouped(deal, step, items, groups)
+        made = super().regrouped(deal, steps, items, groups)
         first, self.answers = self.answers, self.answers + len(made)
         return [message for at, message in enumerate(made, first) if at != self.at]
 
@@ -289,9 +300,10 @@ class Misplacing(Elsewhere):
         super().__init__()
         self.unit = unit
 
-    def regrouped(self, deal: Any, step: Any, items: Any, groups: int) -> list[Message]:
+    def regrouped(self, deal: Any, steps: Any, items: Any, groups: int) -> list[Message]:
         """Deal the first group's lines to the second, where rows are dealt by class, or by person."""
-        return super().regrouped(_Misplaced(deal) if deal.unit == self.unit else deal, step, items, groups)
+        deals = deal.unit if isinstance(deal, DealRows) else "a column"
+        return super().regrouped(_Misplaced(deal) if deals == self.unit else deal, steps, items, groups)
 
 
 class _Misplaced:
@@ -315,17 +327,6 @@ def test_rows_that_are_not_in_their_group_are_noticed(unit: str | None, tmp_path
             measure(data, ["q"], listed=["n"])
 
 
-def test_people_are_one_whatever_the_spelling_of_their_number(tmp_path: Path) -> None:
-    """0 and -0 are one person, not-a-number is one, and a missing one is nobody."""
-    whose = [0.0, -0.0, float("nan"), -float("nan"), None, 1.0, 0.0, -0.0]
-    table = pa.table({"q": [1] * 8, "s": list("aabbbbab"), "person": pa.array(whose, pa.float64())})
-    data = folder_of(table, tmp_path / "here", 1)
-    expected = measure(table, ["q"], sensitive=["s"], unit="person")
-    assert expected.people == 3
-    with read_by(without_rows(data, tmp_path / "there")):
-        assert measure(data, ["q"], sensitive=["s"], unit="person") == expected
-
-
 class Weighing(Elsewhere):
     """Workers that count the rows of each group, and the lines of each message."""
 
@@ -334,12 +335,13 @@ class Weighing(Elsewhere):
         self.rows: Counter[int] = Counter()
         self.lines = 0
 
-    def regrouped(self, deal: Any, step: Any, items: Any, groups: int) -> list[Message]:
+    def regrouped(self, deal: Any, steps: Any, items: Any, groups: int) -> list[Message]:
         """Weigh what is dealt."""
         for group, said in (message for item in items for message in deal(item)):
-            self.rows[group] += sum(_read([said]).column("n").to_pylist())
             self.lines = max(self.lines, _read([said]).num_rows)
-        return super().regrouped(deal, step, items, groups)
+            if "class" in _read([said]).column_names:
+                self.rows[group] += sum(_read([said]).column("n").to_pylist())
+        return super().regrouped(deal, steps, items, groups)
 
 
 def test_no_task_has_more_rows_than_it_can_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -354,6 +356,42 @@ def test_no_task_has_more_rows_than_it_can_hold(tmp_path: Path, monkeypatch: pyt
     assert found == measure(table, ["q"], sensitive=["s"])
     assert workers.rows == {0: 10, 1: 33, 2: 8, 3: 13, 4: 1}
     assert workers.lines == 4
+
+
+class Metered(Elsewhere):
+    """Workers that count the bytes that this machine sends and gets."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bytes = 0
+
+    def each(self, function: Any, items: Any) -> list[Any]:
+        """Count what goes out to every task, and what comes back."""
+        made = super().each(function, items)
+        self.bytes += len(pickle.dumps(function)) + len(pickle.dumps(made))
+        return made
+
+    def regrouped(self, deal: Any, steps: Any, items: Any, groups: int) -> list[Message]:
+        """Count what goes out to every task, and what comes back."""
+        made = super().regrouped(deal, steps, items, groups)
+        self.bytes += len(pickle.dumps((deal, steps))) + len(pickle.dumps(made))
+        return made
+
+
+def test_this_machine_gets_no_more_where_there_are_more_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of numbers no two of which are alike some kB come here and go out, however many they are: no value does."""
+    monkeypatch.setattr(class_relation, "_TOGETHER", 50_000)
+    found = []
+    for rows in (10_000, 80_000):
+        drawn = np.random.default_rng(7)
+        numbers = {name: drawn.permutation(rows) * 1.37 for name in ("s", "y")}
+        table = pa.table({"q": np.arange(rows) % 20, "t": np.arange(rows) % 3, **numbers})
+        data = folder_of(table, tmp_path / str(rows), rows // 2)
+        with read_by(workers := Metered()):
+            measure(data, ["q"], sensitive=["s", "y"], target="y", **BESIDE)
+        found.append(workers.bytes)
+
+    assert max(found) < MOST_BYTES
 
 
 def test_nothing_is_counted_where_nothing_may_be_known(tmp_path: Path) -> None:

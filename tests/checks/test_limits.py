@@ -423,7 +423,7 @@ def test_no_parameter_makes_a_release_that_readers_refuse() -> None:
 
 def test_a_document_that_readers_refuse_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its size is looked at before anything is put in place."""
-    monkeypatch.setattr("anonkit.bundle.json_documents.MOST_HELD", 1000)
+    monkeypatch.setattr("anonkit.bundle.json_documents.MOST_PARSED", 1000)
     with pytest.raises(anonkit.errors.EngineError, match="more than readers take"):
         made("local", tmp_path)
     assert not list(tmp_path.iterdir())

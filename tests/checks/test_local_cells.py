@@ -58,20 +58,6 @@ def test_cells_are_booleans_where_their_domain_says_so_and_there_alone(tmp_path:
         assert checks_of(tmp_path, table, cells)["domain:x"] is (is_boolean == truth_values)
 
 
-@pytest.mark.parametrize("change", [{"truth_values": False}, {"truth_values": 1}, {"categories": ["true", "false"]}])
-def test_a_domain_of_truth_values_is_written_in_one_way(change: dict[str, Any]) -> None:
-    """Of false and true, in this order, and called so by true alone."""
-    domain = Categories(values=("false", "true"), are_truth_values=True)
-    mechanism = RandomizedResponse.equal(2, 0.5)
-    params = PublishedTable(
-        target=None, attributes=(PublishedAttribute(name="x", domain=domain, mechanism=mechanism),)
-    ).to_params()
-    (column,) = params["attributes"]
-    column["domain"].update(change)
-    with pytest.raises(ReleaseFormatError, match=r"truth values|of the wrong kind"):
-        read_answers(json.loads(json.dumps(params)))
-
-
 @pytest.mark.parametrize("length", [1, 20_000])
 def test_the_order_of_categories_is_looked_at_where_a_file_keeps_it(tmp_path: Path, length: int) -> None:
     """Of another order is refused; categories of more than 32,768 letters in all are not kept in the data file."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
@@ -23,7 +22,7 @@ from anonkit.checks.local_matrices import (
     set_or_blind,
     truth_or_blind,
 )
-from anonkit.checks.local_params import FORMAT, PublishedAnswers, RandomizedColumn, read_answers
+from anonkit.checks.local_params import PublishedAnswers, RandomizedColumn, read_answers
 from anonkit.checks.local_promise import breach_of, published_loss
 from anonkit.domains.number_bins import Categories, Grid
 from anonkit.errors import ReleaseFormatError
@@ -32,7 +31,6 @@ from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.response_channel import Channel, ResponseMatrix
 from anonkit.published.channels.set_response import SetResponse
-from anonkit.published.channels.transformed_response import ContinuousDraw, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 
 ALL_WORDS = 1 << 16
@@ -251,60 +249,6 @@ def test_breach_coefficients_are_those_of_the_paper() -> None:
     assert breach_of(parsed(BandResponse.square_wave(1.0, 4))) is None
 
 
-@dataclass(frozen=True)
-class Forged:
-    """A change of one attribute of the params."""
-
-    where: tuple[str, ...]
-    value: Any
-
-
-@pytest.mark.parametrize(
-    "forged",
-    [
-        Forged(("parameters", "truth_weight"), 2147483647.0),
-        Forged(("parameters", "truth_weight"), "2147483647"),
-        Forged(("parameters", "truth_weight"), True),
-        Forged(("parameters", "truth_weight"), 0),
-        Forged(("parameters", "blind_weight"), -1),
-        Forged(("parameters", "blind_weights"), [1, 2, 3]),
-        Forged(("parameters", "categories"), 4),
-        Forged(("parameters", "categories"), 10**30),
-        Forged(("parameters", "word_bits"), 33),
-        Forged(("mechanism",), "band-response"),
-        Forged(("mechanism",), "none"),
-        Forged(("epsilon",), math.nan),
-        Forged(("epsilon",), -1.0),
-        Forged(("epsilon",), True),
-        Forged(("joint_with_target",), 0),
-        Forged(("joint_with_target",), True),
-        Forged(("domain",), None),
-        Forged(("domain", "categories"), ["a", "b"]),
-        Forged(("domain", "categories"), ["a", "b", "b"]),
-        Forged(("domain", "categories"), "abc"),
-        Forged(("domain", "has_missing"), "no"),
-        Forged(("type",), "number"),
-        Forged(("name",), 3),
-    ],
-    ids=lambda forged: f"{'.'.join(forged.where)} {forged.value}",
-)
-def test_params_that_contradict_themselves_are_refused(forged: Forged) -> None:
-    """Params that are no integers, or do not fit their neighbours, are refused and not repaired."""
-    attribute = PublishedAttribute(
-        name="x",
-        domain=Categories(values=("a", "b", "c")),
-        mechanism=RandomizedResponse(truth_weight=2**31 - 1, blind_weights=((2**31 + 1) // 3,) * 3),
-    )
-    params = json.loads(json.dumps(PublishedTable(target=None, attributes=(attribute,)).to_params()))
-    assert read_answers(params).attributes[0].words is not None
-    place = params["attributes"][0]
-    for key in forged.where[:-1]:
-        place = place[key]
-    place[forged.where[-1]] = forged.value
-    with pytest.raises(ReleaseFormatError):
-        read_answers(params)
-
-
 def test_large_matrices_are_never_held() -> None:
     """A million categories and a band over a hundred thousand places: the ratio is found from runs alone."""
     assert truth_or_blind(64, 2**64 - 10**6, [1] * 10**6).worst_ratio() == 2**64 - 10**6 + 1
@@ -326,9 +270,6 @@ def test_sets_whose_words_do_not_add_up_are_refused() -> None:
         BlindAndSets(word_bits=16, blind=sound.blind, more=((1, 1, 1),))
 
 
-UNEVEN = {"word_bits": 32, "categories": 3, "truth_weight": 1, "blind_weights": [1, (1 << 32) - 2]}
-
-
 def band(**change: Any) -> dict[str, Any]:
     """Params of a number under a band response, changed."""
     channel = BandResponse.square_wave(1.0, 8)
@@ -337,87 +278,3 @@ def band(**change: Any) -> dict[str, Any]:
     domain = {"bounds": [0, 8], "cells": 8, "has_missing": False}
     return {"name": "x", "type": "number", "domain": domain, "mechanism": "band-response", "parameters": params,
             "epsilon": channel.epsilon, "joint_with_target": False, **change}  # fmt: skip
-
-
-def in_sets(**change: Any) -> dict[str, Any]:
-    """Params of a category under a set response, changed."""
-    channel = SetResponse.from_epsilon(1.0, (0, 1, 3), segments=1, values=7)
-    domain = {"categories": list("abcdefg"), "has_missing": False}
-    params = {**channel.to_params(), **change.pop("parameters", {})}
-    return {"name": "x", "type": "category", "domain": domain, "mechanism": "set-response", "parameters": params,
-            "epsilon": channel.epsilon, "joint_with_target": False, **change}  # fmt: skip
-
-
-def transformed(**change: Any) -> dict[str, Any]:
-    """Params of a transformed number, changed."""
-    mechanism = TransformedResponse(
-        multiplier=ContinuousDraw(mean=1, variance=1), offset=ContinuousDraw(mean=0, variance=1)
-    )
-    return {"name": "x", "type": "number", "domain": None, "mechanism": "trr", "epsilon": None,
-            "joint_with_target": False, "parameters": {**mechanism.to_params(), **change}}  # fmt: skip
-
-
-TARGET = {"name": "y", "type": "category", "domain": {"categories": ["a", "b"], "has_missing": False},
-          "mechanism": None, "parameters": None, "epsilon": None}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("attribute", "more", "words"),
-    [
-        (band(), {"format": "anonkit-randomized-7"}, "not of format"),
-        (band(), {"attributes": [{}]}, "lacks a key"),
-        (band(), {"target": {**TARGET, "parameters": {}}}, "without a mechanism has parameters"),
-        (band(), {"target": {**transformed(), "name": "y", "epsilon": 1.0}}, "a category, or a number on a grid"),
-        (band(type="text"), {}, "neither a category nor a number"),
-        ({**band(), "mechanism": None, "parameters": None, "epsilon": None}, {}, "unknown mechanism"),
-        (band(mechanism="rot13"), {}, "unknown mechanism"),
-        (band(domain=None), {}, "do not go together"),
-        (band(domain={"bounds": [0, 0], "cells": 8, "has_missing": False}), {}, "the lower first"),
-        (band(parameters={"positions": 1 << 24}), {}, "more answers than anonkit writes"),
-        (band(parameters={"blind_weight": 1 << 31}), {}, "add up to all words"),
-        (in_sets(domain={"categories": ["a", "b"], "has_missing": False}), {}, "do not go together"),
-        (in_sets(domain=None, type="number"), {}, "do not go together"),
-        (in_sets(parameters={"segments": 2}), {}, "add up to all words|differ in size"),
-        (in_sets(parameters={"segments": 586}), {}, "more pairs than anonkit writes"),
-        (in_sets(parameters={"excess_weight": 1 << 31}), {}, "add up to all words"),
-        (in_sets(parameters={"members": [0, 3, 1]}), {}, "not distinct pairs in order"),
-        (in_sets(parameters={"members": [0, 1, 1]}), {}, "not distinct pairs in order"),
-        (in_sets(parameters={"members": [-1, 0, 1]}), {}, "not distinct pairs in order"),
-        (in_sets(parameters={"members": [0, 1, 7]}), {}, "not distinct pairs in order"),
-        (in_sets(parameters={"members": "013"}), {}, "of the wrong kind"),
-        (in_sets(parameters={"blind_weight": 0}), {}, "below 1"),
-        (in_sets(parameters={"spare": 0}), {}, "a key too many"),
-        (band(mechanism="randomized-response", parameters=UNEVEN), {}, "blind weights differ in number"),
-        (transformed(scale=0), {}, "scale, step or mean"),
-        (transformed(multiplier={"mean": 1, "variance": -1, "shape": "normal"}), {}, "normal or uniform"),
-        (transformed(presence=RandomizedResponse.equal(3, 0.5).to_params()), {}, "between two answers"),
-    ],
-)  # fmt: skip
-def test_columns_that_cannot_be_are_refused(attribute: dict[str, Any], more: dict[str, Any], words: str) -> None:
-    """Each by what is wrong with it."""
-    whole = {"format": FORMAT, "target": None, "asked_column": None, "attributes": [attribute]}
-    with pytest.raises(ReleaseFormatError, match=words):
-        read_answers(json.loads(json.dumps({**whole, **more})))
-
-
-def test_a_target_of_too_many_classes_is_refused() -> None:
-    """Randomized by itself it has as many answers as classes."""
-    channel = RandomizedResponse.equal(3, 0.5)
-    target = {**TARGET, "mechanism": "randomized-response", "parameters": channel.to_params(),
-              "epsilon": channel.epsilon, "joint_with_target": False}  # fmt: skip
-    with pytest.raises(ReleaseFormatError, match="classes differ in number"):
-        read_answers({"format": FORMAT, "target": target, "asked_column": None, "attributes": [band()]})
-
-
-def test_a_hidden_target_has_a_ratio_of_one() -> None:
-    """It is no answer of its own."""
-    channel = RandomizedResponse.equal(4, 0.5)
-    attribute = PublishedAttribute(
-        name="x", domain=Categories(values=("a", "b")), mechanism=channel, joint_with_target=True
-    )
-    target = PublishedTarget(name="y", domain=Categories(values=("no", "yes")), mechanism=None)
-    params = PublishedTable(target=target, attributes=(attribute,), asked_column="q").to_params()
-    table = read_answers(json.loads(json.dumps(params)))
-    assert table.joint
-    assert table.target is not None
-    assert table.target.ratio == 1

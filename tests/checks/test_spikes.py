@@ -155,16 +155,3 @@ def test_grids_of_single_values_are_whole() -> None:
         Policy(columns={"n": Column(name="n", bounds=(0, 9), step=1, spikes=(0,))}).without_rules().columns["n"].spikes
         == ()
     )
-
-
-def test_places_of_a_number_that_is_never_missing_are_checked() -> None:
-    """Its cells have no code of missing, and rows that show them are released."""
-    columns: dict[str, Any] = {
-        "age": {"type": "integer", "bounds": [0, 99], "missing": "first"},
-        "ill": {"role": "target", "categories": ["no", "yes"]},
-    }
-    table = pa.table({"age": list(range(100)) * 4, "ill": ["no", "yes"] * 200})
-    for method in ("dp-nb", "dp-marginals", "dp-forest"):
-        release = anonkit.release(table, method=method, policy={"columns": columns}, epsilon=4, seed=1, ledger=None)
-        checks = {check["name"]: check["passed"] for check in release.report["verification"]["checks"]}
-        assert checks["places_in_cells:age"], method

@@ -6,12 +6,17 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from shutil import rmtree
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from part_workers import Elsewhere, without_rows
 
-from anonkit.checks.table_scans import scanned
+from anonkit.bundle.data_files import parts_of
+from anonkit.bundle.part_workers import read_by
+from anonkit.checks.disclosure import measure
+from anonkit.checks.table_scans import combined, count_combinations, scanned
 from anonkit.errors import EngineError
 
 
@@ -106,3 +111,67 @@ def test_a_forked_process_opens_its_own_database() -> None:
         os._exit(0 if right else 1)
 
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+CELLS = pa.table(
+    {
+        "q": ["a", "a", None, "b", "b", "b", "a", "a"],
+        "n": pa.array([1, 1, 2, None, 3, 3, 1, 9], pa.int64()),
+        "s": ["x", "y", "x", None, None, "x", "x", "y"],
+        "person": ["1", "1", "2", "3", "4", None, "5", "5"],
+    }
+)
+
+
+def folder_of(table: pa.Table, folder: Path, each: int) -> Path:
+    """Write a table into files of so many rows; an empty one too."""
+    folder.mkdir()
+    for at in range(-(-table.num_rows // each) + 1):
+        pq.write_table(table.slice(at * each, each), folder / f"part-{at:05d}.parquet")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("names", "missing_is_value", "unit"),
+    [((), (), None), (("q",), ("s", "n"), None), (("q",), (), "person"), (("q", "n"), ("s", "n"), "person")],
+)
+def test_combinations_give_the_figures_of_rows(
+    names: tuple[str, ...], missing_is_value: tuple[str, ...], unit: str | None, tmp_path: Path
+) -> None:
+    """Classes, diversity, people and the target, however the rows lie in files, none of them read here."""
+    asked: dict[str, Any] = {"sensitive": ["s", "n"], "missing_is_value": missing_is_value, "unit": unit, "target": "s"}
+    data = folder_of(CELLS, tmp_path / "rows", 3)
+    expected = measure(CELLS, names, **asked)
+    with read_by(without_rows(data, tmp_path / "there")):
+        assert measure(data, names, **asked) == expected
+
+
+def test_no_row_at_all_gives_no_class(tmp_path: Path) -> None:
+    """Of files without rows."""
+    data = folder_of(CELLS.slice(0, 0), tmp_path / "rows", 1)
+    pq.write_table(CELLS.slice(0, 0), data / "part-00001.parquet")
+    with read_by(Elsewhere()):
+        assert measure(data, ["q"], target="s") == measure(CELLS.slice(0, 0), ["q"], target="s")
+
+
+def test_rows_that_are_all_different_are_read_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their combinations would be as large as they are."""
+    monkeypatch.setattr("anonkit.checks.table_scans._FEW", 4)
+    data = folder_of(CELLS, tmp_path / "rows", 5)
+    assert count_combinations(parts_of(data), ["q", "n", "s"], few=4) is None
+    assert count_combinations(parts_of(data), ["q"], few=4) is not None
+    with read_by(Elsewhere(tasks=1)), combined(data, ["q", "n", "s"]) as lines:
+        assert lines.weight is None
+    with read_by(Elsewhere()), combined(data, ["q", "q"]) as lines:
+        assert lines.weight is not None
+
+
+def test_files_in_folders_below_are_read_here(tmp_path: Path) -> None:
+    """Their names may be columns; one file, or a table in memory, is read here too."""
+    data = folder_of(CELLS, tmp_path / "rows", 5)
+    (data / "day=1").mkdir()
+    pq.write_table(CELLS, data / "day=1" / "part-00000.parquet")
+    with read_by(Elsewhere()):
+        for table in (data, data / "part-00000.parquet", CELLS):
+            with combined(table, ["q"]) as lines:
+                assert lines.weight is None

@@ -32,9 +32,9 @@ from anonkit.dp_trees.split_selection import (
     noisy_information_gain,
     sulq_information,
 )
-from anonkit.mechanisms.accounting import EXPONENTIAL, PERMUTE_AND_FLIP
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.query_sensitivity import sensitivity_of
+from anonkit.published.statements.draws import EXPONENTIAL, PERMUTE_AND_FLIP
 from anonkit.published.tree_attributes import Split
 from anonkit.randomness import Randomness
 from tests.dp_trees.tables import attribute

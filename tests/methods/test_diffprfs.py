@@ -46,7 +46,7 @@ def test_the_published_preset_promises_nothing() -> None:
 def test_numbers_share_the_half_of_the_split() -> None:
     """With c numbers among the candidates a choice is drawn c + 1 times, each with its part."""
     plan = DiffPRFs(epsilon=1.0, rows="disjoint", trees=1).plan(POLICY)
-    line = next(draw for draw in plan.accounting.draws if draw.purpose.startswith("cuts"))
+    line = next(draw for draw in plan.accounting.draws if draw.name.startswith("cuts"))
     assert line.times <= plan.terms.candidates + 1
     assert line.units <= plan.split_units(0)
     assert plan.count_units(0) == plan.level_units[0] // 2

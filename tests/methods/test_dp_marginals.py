@@ -12,12 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anonkit
-from anonkit.checks import central_rows
 from anonkit.checks.central_account import published_account
 from anonkit.checks.validation import validate
 from anonkit.consumers import MarginalModel
 from anonkit.datasets import bank_customers, bank_customers_policy
-from anonkit.dp_trees.release import drawn_rows as pieces
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.mechanisms.accounting import LARGEST_EPSILON
 from anonkit.methods import default_method
@@ -118,17 +116,6 @@ def test_an_epsilon_without_a_method_is_this_one_where_there_is_no_target() -> N
         release = anonkit.release(source, epsilon=1.0, policy=policy, ledger=None)
         assert release.report["method"]["name"] == name
     assert default_method(["k"], without_target=True) == "rfka"
-
-
-def test_rows_drawn_in_several_pieces_are_the_mixture(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each piece of a component is rounded by itself, and the check of the rows allows for that."""
-    monkeypatch.setattr(pieces, "PIECE_ROWS", 100)
-    monkeypatch.setattr(central_rows, "_PIECE_ROWS", 100)
-    for seed in range(2):
-        release = anonkit.release(
-            bank_customers(1_500, seed=1), method="dp-marginals", epsilon=9.0, policy=POLICY, seed=seed, ledger=None
-        )
-        assert release.report["rows"]["out"] > 1_000
 
 
 def few_columns(number: int) -> Policy:

@@ -12,14 +12,12 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.auditing.epsilon_audit import epsilon_from_counts, lower_bound
-from anonkit.checks import central_rows
 from anonkit.checks.account_lines import epsilon_of
 from anonkit.checks.central_account import published_account
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.domains.number_bins import Categories
-from anonkit.dp_trees.release import drawn_rows as pieces
 from anonkit.errors import ParameterError, PolicyError
-from anonkit.mechanisms.accounting import LARGEST_EPSILON, Accounting, ApproximateAccounting
+from anonkit.mechanisms.accounting import LARGEST_EPSILON, Accounting
 from anonkit.mechanisms.noisy_histograms import noisy_tables
 from anonkit.methods.dp_nb import DPNB
 from anonkit.policy.column_declarations import Column, Role
@@ -112,19 +110,6 @@ def test_what_has_no_public_domain_is_refused() -> None:
         DPNB(epsilon=1.0).guarantee(Policy(columns={"c": Column(name="c", categories=("u",))}))
 
 
-@pytest.mark.slow
-def test_rows_drawn_in_several_pieces_are_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each piece of a class is rounded by itself: the check of the rows allows one a piece, and no more."""
-    monkeypatch.setattr(pieces, "PIECE_ROWS", 100)
-    monkeypatch.setattr(central_rows, "_PIECE_ROWS", 100)
-    for seed in range(3):
-        release = anonkit.release(
-            bank_customers(3_000, seed=1), method="dp-nb", epsilon=1.0, policy=bank_customers_policy(), seed=seed,
-            ledger=None,
-        )  # fmt: skip
-        assert release.report["rows"]["out"] > 2_000
-
-
 @settings(max_examples=8)
 @given(
     epsilon=st.floats(0.05, 8),
@@ -143,11 +128,11 @@ def test_with_a_delta_the_quieter_noise_is_drawn_and_the_claim_is_kept(
     account = method.account(policy)
     assert isinstance(pure.guarantee(policy), CentralDP)
 
-    def noise(one: Accounting | ApproximateAccounting, law: str) -> float:
+    def noise(one: Accounting, law: str) -> float:
         return sum(size * noise_variance(draw.rate, law) for size, draw in zip(sizes, one.draws, strict=True))
 
     laplace = noise(pure.account(policy), LAPLACE)
-    if isinstance(account, ApproximateAccounting):
+    if account.claim is not None:
         promise = method.guarantee(policy)
         assert (promise.epsilon, promise.delta) == (epsilon, delta)  # type: ignore[union-attr]
         assert epsilon_of(account.rho, Fraction(delta)) <= Fraction(epsilon)
@@ -164,7 +149,7 @@ def test_delta_pays_with_many_attributes_and_not_with_few() -> None:
     many = {name: Column(name=name, categories=("u", "v", "w")) for name in names}
     target = {"t": Column(name="t", role=Role.TARGET, categories=("0", "1"))}
     spent = DPNB(epsilon=1.0, delta=1e-9).account(Policy(columns={**many, **target}))
-    assert isinstance(spent, ApproximateAccounting)
+    assert spent.claim == (1.0, 1e-9)
     pure = DPNB(epsilon=1.0).account(Policy(columns={**many, **target}))
     variance = noise_variance(spent.draws[1].rate, GAUSSIAN) / noise_variance(pure.draws[1].rate)
     assert variance < 0.45
@@ -182,7 +167,7 @@ def test_an_audit_of_gaussian_tables_stays_below_the_claim() -> None:
     """
     method = DPNB(epsilon=1.0, delta=1e-3)
     account = method.account(POLICY)
-    assert isinstance(account, ApproximateAccounting)
+    assert account.claim == (1.0, 1e-3)
     n = 30_000
     rows = Categories(values=tuple(map(str, range(n))))
 

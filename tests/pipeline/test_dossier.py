@@ -25,12 +25,9 @@ from hypothesis import strategies as st
 import anonkit
 from anonkit.engines import LocalEngine
 from anonkit.errors import ParameterError, SourceError
-from anonkit.ledger.intersection_check import SourceRows
 from anonkit.pipeline.dossier import MOST_COLUMNS, MOST_VALUES, pair_changes, source_risk
-from anonkit.pipeline.example_rows import example_rows
 from anonkit.pipeline.stored_dossier import stored_dossier, write_stored_dossier
 from anonkit.policy.declaration import Policy
-from anonkit.randomness import Randomness
 
 
 def test_people_are_counted_where_a_unit_is_declared() -> None:
@@ -301,45 +298,6 @@ def test_another_table_is_refused(released: Path) -> None:
         stored_dossier(release, people().append_column("extra", pa.array(range(60))))
     with pytest.raises(SourceError, match="lacks column 'age'"):
         stored_dossier(release, people().drop_columns(["age"]))
-
-
-# --- example rows ----------------------------------------------------------------------------------------------------
-
-
-def test_examples_show_what_the_release_shows(released: Path) -> None:
-    """A recoded row has a row in the release that looks like it, or is said to be left out; noise has no such rows."""
-    release = anonkit.load(released / "out" / "town-2026.parquet")
-    declared = Policy.from_dict(FAMILIES[release.report["method"]["name"]][0])
-    with closing(LocalEngine()) as engine:
-        policy = declared.resolve(people().column_names)
-        rows = SourceRows(table=engine.scan(people(), policy), engine=engine, policy=policy)
-        shown = example_rows(rows, release.to_arrow(), release.params, Randomness.seeded(1), 60)
-
-    assert all("who" not in row for row in shown["before"])
-    assert len(shown["before"]) == 60
-    if "recoding" not in release.params:
-        assert shown["corresponds"] is False
-        assert len(shown["after"]) == min(60, release.to_arrow().num_rows)
-        return
-    names = [name for name in release.to_arrow().column_names if name not in ("sum", "label")]
-    there = Counter(tuple(row[name] for name in names) for row in release.to_arrow().to_pylist())
-    told = Counter(tuple(row[name] for name in names) for row in shown["after"] if row is not None)
-    assert told == there
-    assert shown["after"].count(None) == 60 - release.to_arrow().num_rows
-
-
-def test_examples_stand_on_the_page_and_nowhere_else(tmp_path: Path) -> None:
-    """They are cells of people: in the page when they are requested, never in the JSON."""
-    anonkit.release(
-        people(), method="mondrian", k=3, policy=Policy.from_dict(DECLARED), output=tmp_path / "out" / "x.parquet",
-        owner_report=tmp_path / "own", examples=60, ledger=None,
-    )  # fmt: skip
-
-    assert ONCE in (tmp_path / "own" / "x.dossier.html").read_text(encoding="utf-8")
-    assert WHO not in (tmp_path / "own" / "x.dossier.html").read_text(encoding="utf-8")
-    assert ONCE not in (tmp_path / "own" / "owner.report.json").read_text(encoding="utf-8")
-    with pytest.raises(ParameterError, match="example rows are only in the dossier"):
-        anonkit.release(people(), policy=Policy.from_dict(DECLARED), examples=3, ledger=None)
 
 
 @pytest.mark.parametrize("inside", ["out/x/mine", "out/x/x.parquet/mine", "y.parquet/mine"])

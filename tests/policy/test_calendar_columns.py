@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +18,6 @@ from anonkit.errors import PolicyError
 from anonkit.policy.calendar_columns import Calendar, StatedCalendar
 from anonkit.policy.column_declarations import Column, ColumnType
 from anonkit.policy.declaration import Policy
-from anonkit.policy.declared_cells import declared_cells
 from anonkit.policy.public_domains import CategoricalAttribute, public_attribute
 
 
@@ -124,46 +122,6 @@ def test_differential_privacy_needs_bounds_of_dates() -> None:
     with pytest.raises(PolicyError, match="declare the bounds of its dates") as refused:
         public_attribute(column(type="date"))
     assert "bounds = [" in str(refused.value.hint)
-
-
-def settled(spec: dict[str, Any], cells: list[Any], *, cell_by_cell: bool) -> list[Any]:
-    """Cells of a text column as they are settled."""
-    policy = Policy.from_dict({"columns": {"born": spec}})
-    rule = declared_cells(policy.column("born"), Policy(columns=policy.columns, cell_by_cell=cell_by_cell))
-    assert rule is not None
-    array = pa.array(cells, pa.string())
-    return rule.settled(array, rule.settled_kind(array.type)).to_pylist()  # type: ignore[no-any-return]
-
-
-CELLS = ["01.02.1999", "15.03.2020", "31.12.9999", "31.02.2020", None, "15.03.20"]
-
-
-def test_cells_beyond_the_bounds_count_as_the_nearest_bin_or_are_missing() -> None:
-    """As numbers are clamped; what cannot be read is missing, and may count as the lower bound."""
-    spec = {"type": "date", "format": "%d.%m.%Y", "bounds": ["2020-01-01", "2020-06-30"], "levels": ["month"]}
-    assert settled(spec, CELLS, cell_by_cell=True) == ["2020-01", "2020-03", "2020-06", None, None, None]
-    assert settled({**spec, "outside": "missing"}, CELLS, cell_by_cell=True) == [None, "2020-03", *[None] * 4]
-    first = settled({**spec, "missing": "first"}, CELLS, cell_by_cell=True)
-    assert first == ["2020-01", "2020-03", "2020-06", *["2020-01"] * 3]
-
-
-def test_nothing_finer_than_the_finest_level_is_left_of_a_cell() -> None:
-    """Under k-anonymity a cell becomes the first day of its month; a column released as it is, the name of it."""
-    spec = {"type": "date", "format": "%d.%m.%Y", "levels": ["month", "year"], "outside": "missing"}
-    days = [date(1999, 2, 1), date(2020, 3, 1), date(9999, 12, 1), None, None, None]
-    assert settled(spec, CELLS, cell_by_cell=False) == days
-    names = ["1999-02", "2020-03", "9999-12", None, None, None]
-    assert settled({**spec, "role": "insensitive"}, CELLS, cell_by_cell=False) == names
-    hours = settled({"type": "datetime"}, ["2021-03-04T05:06:07.5Z", "2021-03-04 05:59"], cell_by_cell=False)
-    assert hours == [datetime(2021, 3, 4, 5)] * 2
-
-
-@given(cells=st.lists(st.sampled_from(CELLS) | st.dates().map(lambda day: f"{day:%d.%m}.{day.year:04}"), max_size=8))
-def test_a_bin_is_a_function_of_its_cell_alone(cells: list[str | None]) -> None:
-    """Under differential privacy no other row has a part in it, and none is refused."""
-    spec = {"type": "date", "format": "%d.%m.%Y", "bounds": ["2020-01-01", "2020-06-30"], "levels": ["month"]}
-    together = settled(spec, cells, cell_by_cell=True)
-    assert together == [settled(spec, [cell], cell_by_cell=True)[0] for cell in cells]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.domains.grid_cells import cell_name
@@ -70,7 +70,7 @@ def test_a_place_needs_its_columns_and_keeps_them_from_being_released() -> None:
         policy().with_roles(quasi_identifiers=["lat"]).resolve(["lat", "lon", "y"])
 
 
-def settled(spec: dict[str, Any], latitudes: list[Any], longitudes: list[Any], *, by_cell: bool) -> list[Any]:
+def settled_places(spec: dict[str, Any], latitudes: list[Any], longitudes: list[Any], *, by_cell: bool) -> list[Any]:
     """The cells of some rows; no coordinate is left in its column."""
     table = Policy(columns=policy(**spec).columns, cell_by_cell=by_cell)
     batch = pa.record_batch({"lat": latitudes, "lon": longitudes, "y": ["a"] * len(latitudes)})
@@ -79,43 +79,6 @@ def settled(spec: dict[str, Any], latitudes: list[Any], longitudes: list[Any], *
     out = function(batch, 0)
     assert out.column("lat").null_count == out.column("lon").null_count == len(latitudes)
     return list(out.column("home").to_pylist())
-
-
-def test_a_place_that_lacks_a_coordinate_or_is_on_no_globe_is_missing() -> None:
-    """Under differential privacy; beyond the box it counts as the nearest place in it, or is missing."""
-    spec = {"cells": [BERLIN, MUNICH]}
-    latitudes, longitudes = [52.5, 48.1, None, 52.5, 95.0, 52.5, 0.0], [13.4, 11.6, 13.4, None, 13.4, 181.0, 0.0]
-    assert settled(spec, latitudes, longitudes, by_cell=True) == [BERLIN, MUNICH, *[None] * 5]
-    texts = [[None if each is None else str(each) for each in cells] for cells in (latitudes, longitudes)]
-    assert settled(spec, *texts, by_cell=True) == [BERLIN, MUNICH, *[None] * 5]
-    box = {"box": [52.3, 13.1, 52.7, 13.8], "resolutions": [3]}
-    assert settled(box, [52.5, 40.0], [13.4, 13.4], by_cell=True) == [BERLIN, BERLIN]
-    assert settled({**box, "outside": "missing"}, [52.5, 40.0], [13.4, 13.4], by_cell=True) == [BERLIN, None]
-
-
-@settings(max_examples=30)
-@given(
-    places=st.lists(st.tuples(LATITUDES | st.floats(allow_nan=False), LONGITUDES | st.none()), max_size=5),
-    south=st.integers(-89, 60),
-    height=st.integers(1, 29),
-    west=st.integers(-180, 179),
-    width=st.integers(1, 300),
-)
-def test_every_row_has_a_public_cell_of_its_own(
-    places: list[tuple[float, float | None]], south: int, height: int, west: int, width: int
-) -> None:
-    """For any places beside it, and any box: across the antimeridian, at a pole, round the globe."""
-    box = [south, west, south + height, (west + width + 180) % 360 - 180]
-    spec = {"box": box, "resolutions": [1]}
-    cells = pa.array([lat for lat, _ in places], pa.float64()), pa.array([lng for _, lng in places], pa.float64())
-    together = settled(spec, *cells, by_cell=True)
-    bins = policy(**spec).column("home").bins
-    assert bins is not None
-    for (latitude, longitude), cell in zip(places, together, strict=True):
-        alone = settled(spec, pa.array([latitude]), pa.array([longitude], pa.float64()), by_cell=True)
-        assert [cell] == alone
-        on_globe = longitude is not None and abs(latitude) <= 90 and abs(longitude) <= 180
-        assert (cell in bins.labels) is on_globe
 
 
 @given(latitude=LATITUDES, longitude=LONGITUDES, finest=st.integers(3, 9), coarser=st.integers(0, 9))
@@ -153,7 +116,7 @@ def test_a_missing_library_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "h3", None)
     monkeypatch.setitem(sys.modules, "h3.api.basic_int", None)
     with pytest.raises(MissingDependencyError, match="not installed") as refused:
-        settled({}, [52.5], [13.4], by_cell=False)
+        settled_places({}, [52.5], [13.4], by_cell=False)
     assert refused.value.exit_code == 4
     assert "anonkit[geo]" in str(refused.value.hint)
 

@@ -175,11 +175,11 @@ REFUSED: dict[str, Mutant] = {
         where="anonkit.dp_trees.release.declared_schema:CentralMethod._claim",
         old="self._row_units * self", new="self._row_units // 2 * self", method="dp-forest"),
     "a line states half of its rate": Mutant(
-        where="anonkit.mechanisms.accounting:Accounting.lines", old="return self.draws",
-        new="return tuple(__import__('dataclasses').replace(draw, rate=draw.rate // 2) for draw in self.draws)",
+        where="anonkit.mechanisms.accounting:Accounting.lines", old="*self.draws)",
+        new="*(__import__('dataclasses').replace(draw, rate=draw.rate // 2) for draw in self.draws))",
         method="dp-nb"),
     "one draw is left out of the account": Mutant(
-        where="anonkit.mechanisms.accounting:Accounting.lines", old="return self.draws", new="return self.draws[1:]",
+        where="anonkit.mechanisms.accounting:Accounting.lines", old="*self.draws)", new="*self.draws[1:])",
         method="edprf"),
     "tables that each get a whole level cost one of them": Mutant(
         where="anonkit.dp_trees.split_selection:NoisyCounts.draws", old="times = max(1, terms.candidates - level)",
@@ -266,7 +266,7 @@ REFUSED: dict[str, Mutant] = {
         new="units_of(epsilon)",
         method="diffprf", parameters={"rows": "shared", "trees": 3}),
     "copies of a bootstrap cost nothing": Mutant(
-        where="anonkit.mechanisms.accounting:Bootstrap.loss", old="* self.trees)", new="* 1)", method="diffprfs",
+        where="anonkit.mechanisms.accounting:copies_loss", old="* bootstrap.trees)", new="* 1)", method="diffprfs",
         parameters={"trees": 3}),
     "a bootstrap spends what it likes": Mutant(
         where="anonkit.dp_trees.tree_rows:PoissonBootstrap.path_units", old="while self._loss(units) > epsilon:",
@@ -619,7 +619,7 @@ NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
         lambda: histograms.test_what_is_made_of_the_counts_is_told_the_variance_of_their_noise(1 << 44)),
     "Gaussian noise is taken for Laplace noise of its rate": (
         Mutant(where="anonkit.dp_trees.additive_model.histogram_noise:HistogramNoise.scale",
-               old="if isinstance(self.draw, GaussianDraw):", new="if False:"),
+               old="if self.draw.law == GAUSSIAN:", new="if False:"),
         lambda: histograms.test_what_is_made_of_the_counts_is_told_the_variance_of_their_noise(1 << 44)),
     "a zero of either sign": (
         Mutant(where="anonkit.mechanisms.discrete_laplace:discrete_laplace", old="~(negative & (size == 0))",

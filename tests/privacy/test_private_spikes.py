@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 from anonkit.auditing.epsilon_audit import lower_bound
-from anonkit.budget_rules.spike_rule import MOST_CANDIDATES, candidates_of, found_among, spacing_of, threshold_of
+from anonkit.budget_rules.spike_rule import found_among, threshold_of
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.errors import GuaranteeError, InternalError
 from anonkit.methods import make_method
@@ -69,20 +69,6 @@ PAIRS: dict[str, tuple[tuple[pa.Table, pa.Table], Policy, dict[str, Any]]] = {
 
 
 # --- candidates and their exact law -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "every"), [(0, 99, 1), (1, 197, 1), (0, 198, 10), (0, 99_999, 1000), (-950, 950, 10)]
-)
-def test_candidates_are_few_and_public(low: int, high: int, every: int) -> None:
-    """Both bounds, and round values between: no more than 200."""
-    places = candidates_of(low, high)
-    assert spacing_of(low, high) == every
-    assert places[0] == low
-    assert places[-1] == high
-    assert len(places) <= MOST_CANDIDATES
-    assert all(place % every == 0 for place in places[1:-1])
-    assert list(places) == sorted(set(places))
 
 
 RATE = int(math.log(2) * 2**52)
@@ -147,7 +133,7 @@ MUTANTS: dict[str, Mutant] = {
         refused_by="spikes"),
     "the search is not in the account": Mutant(
         where="dp_trees.release.private_spikes:SpikeMethod._with_search",
-        old="*(line.to_params() for line in lines), *drawn", new="*drawn", refused_by="account_lines"),
+        old="[one.draw for one in histograms]", new="[]", refused_by="account_lines"),
     "nothing is taken off for the search": Mutant(
         where="dp_trees.release.private_spikes:SpikeMethod.after_spikes",
         old="whole = Fraction(self.epsilon) - Fraction(sum(draw.units for draw in draws) * self.changed_rows, 1 << 52)",

@@ -39,26 +39,18 @@ from anonkit.dp_trees.additive_model.weighting import (
 from anonkit.dp_trees.grower import Watch, grow, refuse_other_totals
 from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
 from anonkit.dp_trees.microdata import without_empty
-from anonkit.dp_trees.plan import LEAF_COUNTS, Choices, NoisyClassCounts, Plan
+from anonkit.dp_trees.plan import Choices, NoisyClassCounts, Plan
 from anonkit.dp_trees.questions import CodedBatch, Counter
 from anonkit.dp_trees.split_selection import JointSelection
 from anonkit.dp_trees.tree_rows import Disjoint
-from anonkit.mechanisms.accounting import (
-    LAPLACE,
-    AccountedDraw,
-    Accounting,
-    ApproximateAccounting,
-    GaussianDraw,
-    rounded_up,
-    shares,
-    units_of,
-)
+from anonkit.mechanisms.accounting import Accounting, draw_units, rounded_up, shares, units_of
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.promises.guarantee import ADD_OR_REMOVE, changed_rows
 from anonkit.published.additive_scores import AdditiveScores, places_of, region_of_nodes
 from anonkit.published.column_means import Table
-from anonkit.published.noisy_tables import GAUSSIAN, MISSING_ABOVE, format_of, is_faint, noise_variance
+from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE, MISSING_ABOVE, format_of, is_faint, noise_variance
 from anonkit.published.one_thread import one_thread
+from anonkit.published.statements.draws import Draw
 from anonkit.published.tree_attributes import TreeSchema
 from anonkit.published.tree_model import FORMATS, PublishedForest
 from anonkit.randomness import Randomness
@@ -84,7 +76,7 @@ class StackedPlan:
     adjacency: str = ADD_OR_REMOVE
     rows: int = 0
     """The public or noisy number of rows that the rule has read."""
-    counted: tuple[AccountedDraw, ...] = ()
+    counted: tuple[Draw, ...] = ()
     """Earlier draws: the number of rows, where it is not public; the histogram of a numeric target."""
     found: PairFindings = field(default_factory=PairFindings)
     """Results of the private pre-queries on pairs of attributes."""
@@ -159,7 +151,7 @@ class StackedPlan:
         return GAUSSIAN if self.delta else LAPLACE
 
     @cached_property
-    def histogram_draw(self) -> AccountedDraw | GaussianDraw:
+    def histogram_draw(self) -> Draw:
         """One line: each row is in one cell of the histogram of every attribute."""
         times = max(1, self.rule.measured)
         left, law = self.histogram_loss, self.noise_law
@@ -205,25 +197,18 @@ class StackedPlan:
             **({"noise": self.noise_law} if self.tells_noise else {}),
         }
 
-    def accounting(
-        self, step: NoisyStep | None, calibration: NoisyCalibration | None = None
-    ) -> Accounting | ApproximateAccounting:
+    def accounting(self, step: NoisyStep | None, calibration: NoisyCalibration | None = None) -> Accounting:
         """Return the whole account: the histograms in rho, where they have Gaussian noise."""
         learned = () if step is None else step.step.draws
         learned = learned if calibration is None else (*learned, calibration.step.draw)
         trees = self.trees_plan.accounting
         first, histograms = (*self.counted, *self.found.draws), self.histogram_draw
-        before = (*first, *trees.draws)
-        if isinstance(histograms, AccountedDraw):
-            return replace(trees, draws=(*before, histograms, *learned))
-        spent = sum(draw.units for draw in first) * changed_rows(self.rows_per_unit, self.adjacency)
-        return ApproximateAccounting(
-            epsilon=rounded_up(self.epsilon + Fraction(spent, 1 << 52)),
-            delta=rounded_up(self.delta),
-            draws=(*before, histograms, *learned),
-            rows_per_unit=self.rows_per_unit,
-            adjacency=self.adjacency,
-        )
+        draws = (*first, *trees.draws, histograms, *learned)
+        if not histograms.in_rho:
+            return replace(trees, draws=draws)
+        spent = sum(draw_units(draw) for draw in first) * changed_rows(self.rows_per_unit, self.adjacency)
+        claim = (rounded_up(self.epsilon + Fraction(spent, 1 << 52)), rounded_up(self.delta))
+        return replace(trees, draws=draws, claim=claim)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -252,7 +237,7 @@ class StackedForest(
     """Distribution that the noisy counts describe: rows are drawn from it."""
 
     @property
-    def accounting(self) -> Accounting | ApproximateAccounting:
+    def accounting(self) -> Accounting:
         """Every draw that was made."""
         return self.plan.accounting(self.step, self.calibration)
 
@@ -260,7 +245,7 @@ class StackedForest(
     def faint_missing(self) -> list[int]:
         """Numbers of the attributes whose count of missing does not exceed its noise, or was not measured."""
         draw = self.plan.histogram_draw
-        variance = noise_variance(draw.rate, GAUSSIAN if isinstance(draw, GaussianDraw) else LAPLACE)
+        variance = noise_variance(draw.rate, draw.law)
         return [
             at
             for at, (attribute, table) in enumerate(zip(self.plan.schema.attributes, self.histograms, strict=True))
@@ -271,7 +256,7 @@ class StackedForest(
     def totals(self) -> list[FloatArray]:
         """Rows by code of each number that was measured, in all regions and classes together; empty for the others."""
         draw, found = self.plan.histogram_draw, []
-        variance = noise_variance(draw.rate, GAUSSIAN if isinstance(draw, GaussianDraw) else LAPLACE)
+        variance = noise_variance(draw.rate, draw.law)
         for attribute, table in zip(self.plan.schema.attributes, self.histograms, strict=True):
             noisy = table.sum(axis=(0, 2)).astype(np.float64)
             if not isinstance(attribute.domain, Grid) or not noisy.size:
@@ -288,11 +273,11 @@ class StackedForest(
     def tables_of_target(self) -> list[Table]:
         """Noisy tables of the target with one attribute each, and with the leaves of each tree, with their variance."""
         draw = self.plan.histogram_draw
-        variance = noise_variance(draw.rate, GAUSSIAN if isinstance(draw, GaussianDraw) else LAPLACE)
+        variance = noise_variance(draw.rate, draw.law)
         found: list[Table] = [
             (table.sum(axis=0).T, variance * table.shape[0]) for table in self.histograms if table.shape[1]
         ]
-        rates = [one.rate for one in self.accounting.draws if one.purpose.startswith(LEAF_COUNTS)]
+        rates = [one.rate for one in self.accounting.draws if one.ends_path]
         for tree in self.forest.trees:
             leaves = [node.leaf.counts for node in tree if node.leaf is not None and node.leaf.counts is not None]
             if len(leaves) > 1:

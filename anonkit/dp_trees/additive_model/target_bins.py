@@ -15,13 +15,15 @@ from functools import cached_property
 
 import numpy as np
 
+from anonkit.budget_rules.model_queries import TABLE
 from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray
 from anonkit.domains.number_bins import Grid, NumberBins
 from anonkit.dp_trees.questions import CodedBatch
-from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, rate_within
+from anonkit.mechanisms.accounting import rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream
-from anonkit.published.noisy_tables import noise_variance
+from anonkit.published.noisy_tables import LAPLACE, noise_variance
+from anonkit.published.statements.draws import Draw
 from anonkit.published.tree_attributes import TreeSchema
 
 TARGET_SHARE = Fraction(1, 10)
@@ -57,10 +59,10 @@ def bins_for(epsilon: float, rows: float) -> int:
     return next((bins for limit, bins in _BINS if strength < limit), _MOST_BINS)
 
 
-def histogram_draw(row_units: int) -> AccountedDraw:
+def histogram_draw(row_units: int) -> Draw:
     """Return the draw of the histogram, of what one row may cost in all: a row is in one of its cells."""
     rate = rate_within(int(row_units * TARGET_SHARE), 1)
-    return AccountedDraw(purpose="values of the target", mechanism=LAPLACE, rate=rate)
+    return Draw(name="values of the target", query=TABLE, law=LAPLACE, rate=rate)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,7 +72,7 @@ class TargetHistogram(ParamsPart, keys=("counts", "rate=draw.rate", "bins")):
     grid: Grid
     counts: IntArray
     """Noisy rows by cell, missing, where it can occur, the last, shape (grid.size,)."""
-    draw: AccountedDraw
+    draw: Draw
     bins: int
     """Bins that are wanted; cells with many rows can leave fewer."""
 

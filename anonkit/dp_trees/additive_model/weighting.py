@@ -27,9 +27,11 @@ from numpy.typing import NDArray
 from anonkit.budget_rules.model_queries import ClippedSum
 from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import FloatArray, IntArray
-from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, rate_within
+from anonkit.mechanisms.accounting import rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.mechanisms.query_sensitivity import sensitivity_of
+from anonkit.published.noisy_tables import LAPLACE
+from anonkit.published.statements.draws import Draw
 
 FEATURE_UNIT = 64
 """Features are in units of 1/64 of a natural logarithm."""
@@ -147,7 +149,7 @@ class WeightingStep:
     features: int
 
     @property
-    def draws(self) -> tuple[AccountedDraw, AccountedDraw]:
+    def draws(self) -> tuple[Draw, Draw]:
         """Return the two lines of the account: gradient and curvature."""
         curvature = math.floor(self.units * CURVATURE_SHARE)
         return (
@@ -166,10 +168,10 @@ class WeightingStep:
         return NoisyStep(step=self, gradient=noisy_counts(gradient, first.rate, words), curvature=square)
 
 
-def _line(purpose: str, units: int, bound: int) -> AccountedDraw:
+def _line(purpose: str, units: int, bound: int) -> Draw:
     query = ClippedSum(bound=bound)
     rate = rate_within(units, sensitivity_of(query))
-    return AccountedDraw(purpose=purpose, mechanism=LAPLACE, rate=rate, query=query)
+    return Draw(name=purpose, law=LAPLACE, rate=rate, query=query)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -254,7 +256,7 @@ class CalibrationStep:
     units: int
 
     @property
-    def draw(self) -> AccountedDraw:
+    def draw(self) -> Draw:
         """The line of the account."""
         return _line("gradient of the calibration", self.units, CALIBRATION_BOUND)
 

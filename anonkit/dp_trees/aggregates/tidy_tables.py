@@ -24,7 +24,7 @@ from anonkit.budget_rules.model_queries import ModelQuery, PlaceHalves, PlaceSum
 from anonkit.domains.rounding_grid import RoundingGrid
 from anonkit.dp_trees.aggregates.aggregate_requests import Request
 from anonkit.errors import ParameterError, PolicyError, did_you_mean
-from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, rate_within, shares
+from anonkit.mechanisms.accounting import rate_within, shares
 from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
@@ -40,6 +40,8 @@ from anonkit.published.aggregates import (
     Statistic,
     parts_of,
 )
+from anonkit.published.noisy_tables import LAPLACE
+from anonkit.published.statements.draws import Draw
 from anonkit.report.blocks import ReportColumn
 
 MOST_CELLS = 1 << 22
@@ -133,13 +135,13 @@ class AggregatePlan:
         """All columns that are read, sorted by name."""
         return tuple(sorted({column.name for column in self.columns} | {column.name for column in self.numbers}))
 
-    def draws(self, units: int) -> tuple[AccountedDraw, ...]:
+    def draws(self, units: int) -> tuple[Draw, ...]:
         """Return the lines of the account for a row that may lose so many units of 2**-52."""
         parts = shares(units, [planned.share for planned in self.measurements])
         return tuple(
-            AccountedDraw(
-                purpose=planned.purpose,
-                mechanism=LAPLACE,
+            Draw(
+                name=planned.purpose,
+                law=LAPLACE,
                 rate=rate_within(part, sensitivity_of(planned.query)),
                 query=planned.query,
             )

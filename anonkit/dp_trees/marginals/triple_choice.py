@@ -23,11 +23,12 @@ from anonkit.dp_trees.marginals.exact_tables import ExactTables, TripleCounts, l
 from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout, Reading, Triple, reading_draw
 from anonkit.dp_trees.marginals.view_choice import ViewChoice, forecast_of
 from anonkit.dp_trees.questions import Counter
-from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, AccountedDraw, rate_within
+from anonkit.mechanisms.accounting import draw_units, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.private_selection import permute_and_flip
 from anonkit.mechanisms.query_sensitivity import STEPS, sensitivity_of
 from anonkit.published.marginal_tables import groups_of_values
+from anonkit.published.statements.draws import PERMUTE_AND_FLIP, Draw
 from anonkit.randomness import Randomness
 
 READING = "relation of the target to pairs"
@@ -35,10 +36,10 @@ CHOICE = "triple with the target"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ChosenTriple(ParamsPart, keys=("purpose=draw.purpose", "rate=draw.rate", "names")):
+class ChosenTriple(ParamsPart, keys=("purpose=draw.name", "rate=draw.rate", "names")):
     """The result of the choice, and its line of the account."""
 
-    draw: AccountedDraw
+    draw: Draw
     names: tuple[str, ...] = ()
     """Three columns; empty where none was chosen."""
     columns: tuple[int, ...] = ()
@@ -95,12 +96,12 @@ def with_triple(
     groups = groups_of(layout, asked.most_groups)
     draw = reading_draw(READING, int(whole * Fraction(asked.reading_share)), TargetRelation())
     reading = Reading.of(draw, best_pair(asked, exact, groups), UniformStream(randomness.child(READING)))
-    choice = _spending(replace(choice, readings=(*choice.readings, reading)), draw.units, exact, rows)
+    choice = _spending(replace(choice, readings=(*choice.readings, reading)), draw_units(draw), exact, rows)
     if not asked.is_little(reading.rows):
         return choice, None
     query = TripleError()
     rate = rate_within(int(whole * Fraction(asked.choice_share)), sensitivity_of(query))
-    paid = AccountedDraw(purpose=CHOICE, mechanism=PERMUTE_AND_FLIP, rate=rate, query=query)
+    paid = Draw(name=CHOICE, law=PERMUTE_AND_FLIP, rate=rate, query=query)
     counts = TripleCounts(layout=layout, groups=groups, triples=list(asked.triples))
     tables = dict(counts.split(counter.sum_up(counts)))
     for table in tables.values():
@@ -116,7 +117,7 @@ def with_triple(
             exact=tables[chosen],
         )
         choice = replace(choice, plan=replace(choice.plan, edges=0, gain=0.0))
-    return _spending(choice, paid.units, exact, rows), triple
+    return _spending(choice, draw_units(paid), exact, rows), triple
 
 
 def best_pair(asked: TripleRule, exact: ExactTables, groups: Sequence[IntArray]) -> float:
@@ -151,7 +152,7 @@ def scores_of(asked: TripleRule, tables: Mapping[Triple, IntArray], pairs: float
 
 
 def chosen_triple(
-    asked: TripleRule, tables: Mapping[Triple, IntArray], pairs: float, draw: AccountedDraw, words: UniformStream
+    asked: TripleRule, tables: Mapping[Triple, IntArray], pairs: float, draw: Draw, words: UniformStream
 ) -> Triple | None:
     """Choose a triple or none by permute-and-flip; parameters are those of `scores_of`."""
     scores = np.append(0, scores_of(asked, tables, pairs))

@@ -21,6 +21,7 @@ from anonkit.domains.coded_columns import FloatArray
 from anonkit.dp_trees.marginals.exact_tables import ExactTables, least_error
 from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout, Pair, Reading, reading_draw
 from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
+from anonkit.mechanisms.accounting import draw_units
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.randomness import Randomness
 
@@ -88,7 +89,7 @@ class _ReadingTaker:
             value = saved(self.forecasts[asked.is_split], asked.edges, asked.joined, errors)
             query = PairsDependence(pairs=asked.edges)
         draw = reading_draw(asked.purpose, int(self._whole * Fraction(asked.share)), query)
-        self.left = self.left.after(draw.units)
+        self.left = self.left.after(draw_units(draw))
         reading = Reading.of(draw, value, UniformStream(self._randomness.child(asked.purpose)))
         self.readings.append(reading)
         return reading.rows

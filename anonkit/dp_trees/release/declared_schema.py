@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from anonkit.dp_trees.release.coded_rows import drawn_rows_of_units, first_rows_of_units
 from anonkit.errors import ParameterError, option
 from anonkit.mechanisms.accounting import rounded_up, units_of
-from anonkit.parameters import check_choice, check_integer, check_number, parameter, settle_numbers, told_parameters
+from anonkit.parameters import check_choice, check_integer, check_number, parameter, settle_numbers, stated_parameters
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.public_domains import NumericAttribute, PublicAttribute, PublicDomains, public_assumptions
@@ -91,7 +91,7 @@ class CentralMethod:
     @property
     def told(self) -> dict[str, Any]:
         """Public description of the method in the params, from which its account can be rebuilt alone."""
-        return {"method": self.name, "parameters": told_parameters(self)}
+        return {"method": self.name, "parameters": stated_parameters(self)}
 
     @property
     def draws_rows(self) -> bool:

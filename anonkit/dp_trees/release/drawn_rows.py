@@ -26,11 +26,9 @@ import pyarrow as pa
 
 from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import IntArray
-from anonkit.domains.found_domains import FindingLine
 from anonkit.domains.number_bins import Categories, Grid
 from anonkit.domains.public_rules import Follows, Never, PublicRules
 from anonkit.errors import ParameterError, PolicyError
-from anonkit.mechanisms.accounting import AccountedDraw, ConcentratedChoice, GaussianDraw
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.constraints import refuse_strange_constraints
@@ -41,7 +39,7 @@ from anonkit.published.code_rules import CodeRules
 from anonkit.published.column_means import ColumnMean
 from anonkit.published.released_cells import cells_of_codes, places_of_cells, shown_domain
 from anonkit.randomness import Randomness
-from anonkit.report.blocks import Budget, Expense, ReportColumn
+from anonkit.report.blocks import ReportColumn
 
 PIECE_ROWS = 1 << 18
 """Most rows drawn together."""
@@ -118,24 +116,6 @@ def column_entries(
 
 def _stated(mean: ColumnMean) -> dict[str, float | bool]:
     return {"value": mean.value, "low": mean.low, "high": mean.high, "of_the_rows": mean.is_carried}
-
-
-def expense(name: str, draw: AccountedDraw | GaussianDraw | ConcentratedChoice) -> Expense:
-    """Return the line of a budget for a draw: epsilon, or rho, which is converted in sum."""
-    if isinstance(draw, GaussianDraw | ConcentratedChoice):
-        return {"name": name, "rho": draw.rho}
-    return {"name": name, "epsilon": draw.epsilon}
-
-
-def domains_budget(lines: Sequence[FindingLine]) -> Budget:
-    """Return the part of a budget that was spent on domains; nothing where none was looked for."""
-    if not lines:
-        return {}
-    return {
-        "domains": [
-            {"name": line.purpose, "epsilon": float(line.epsilon), "delta": float(line.delta)} for line in lines
-        ]
-    }
 
 
 Domains = Mapping[str, Categories | Grid]

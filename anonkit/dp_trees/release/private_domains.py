@@ -20,7 +20,7 @@ from anonkit.domains.coded_columns import BoolArray, CodedColumn, FloatArray, In
 from anonkit.domains.domain_codes import key_of_text, number_of_text
 from anonkit.domains.found_domains import FindingLine, FoundDomains
 from anonkit.errors import PolicyError
-from anonkit.mechanisms.accounting import LAPLACE, rate_within
+from anonkit.mechanisms.accounting import rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.domain_finding import (
     THRESHOLDED,
@@ -36,6 +36,7 @@ from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.target_task import Task, task_from_declaration
 from anonkit.protocols import Engine, Source
+from anonkit.published.noisy_tables import LAPLACE
 
 FINDING_SHARE = Fraction(1, 4)
 """Share of epsilon for domains; of delta it is a half."""

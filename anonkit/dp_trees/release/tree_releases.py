@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -26,7 +26,7 @@ from anonkit.dp_trees.release.drawn_rows import COUNT_COLUMN, DrawnPiece, column
 from anonkit.dp_trees.split_selection import LARGEST_TABLE, SCORES, CutThenAttribute, JointSelection, SplitSelection
 from anonkit.dp_trees.tree_rows import ROWS
 from anonkit.errors import PolicyError
-from anonkit.mechanisms.accounting import AccountedDraw, Accounting, ApproximateAccounting
+from anonkit.mechanisms.accounting import Accounting
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.parameters import check_integer
 from anonkit.policy.declaration import Policy
@@ -37,7 +37,6 @@ from anonkit.published.released_cells import labelled
 from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
 from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness
-from anonkit.report.blocks import Expense
 
 
 def friedman_schuster(epsilon: float, schema: TreeSchema) -> float:
@@ -173,8 +172,8 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
         progress("growing", 0.0)
         counter = counter_of(source, engine, plan.schema, self.used_rows(source, policy, engine, rng))
         forest = self.grow(plan, counter, rng, progress)
-        accounted = self.no_guarantee() is None
-        return forest_draft(forest, plan.accounting, policy, engine, rng, self.as_, self.told, accounted=accounted)
+        accounting = replace(plan.accounting, is_void=self.no_guarantee() is not None)
+        return forest_draft(forest, accounting, policy, engine, rng, self.as_, self.told)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,10 +228,8 @@ def forest_draft(
     rng: Randomness,
     form: str,
     told: Mapping[str, Any],
-    *,
-    accounted: bool,
 ) -> Draft:
-    """Return the draft of a noisy forest: synthetic rows or cells, params and budget.
+    """Return the draft of a noisy forest: synthetic rows or cells, params and statement.
 
     Parameters
     ----------
@@ -249,8 +246,6 @@ def forest_draft(
         Synthetic rows, or the leaves as generalized cells with noisy counts.
     told : mapping
         Public facts about the method for the params.
-    accounted : bool
-        False where the method promises nothing: params then list no draws, and the budget is None.
 
     Privacy
     -------
@@ -263,22 +258,16 @@ def forest_draft(
     else:
         table, described = generalized(cells, policy)
         data = engine.hold(table)
-    params = {**told, **forest.to_params(), **accounting.to_params(), "columns": described}
-    if not accounted:
-        params["accounting"] = []
+    published = {**told, **forest.to_params(), "columns": described}
     if policy.is_conditional:
-        params["conditions"] = list(conditions_of(policy))
+        published["conditions"] = list(conditions_of(policy))
     return Draft(
         data=data,
-        params=params,
+        published=published,
+        statement=accounting,
         columns=column_entries(policy, forest.schema.sizes, data.schema.names),
         notes=notes_on_bins(forest.schema.target, forest.schema.classes),
         details={
-            "budget": {
-                "epsilon": accounting.epsilon if accounted else None,
-                "delta": 0 if accounted else None,
-                "per_level": per_level(accounting) if accounted else [],
-            },
             "forest": {
                 "trees": len(forest.trees),
                 "nodes": sum(len(tree) for tree in forest.trees),
@@ -287,26 +276,6 @@ def forest_draft(
             },
         },
     )
-
-
-def per_level(accounting: Accounting | ApproximateAccounting) -> list[Expense]:
-    """Return the loss of the planned draws on each level of a tree, for the budget block of the report.
-
-    In epsilon; loss in rho, which is converted in sum, is an expense of its own.
-    """
-    lines: dict[tuple[int | None, bool], float] = {}
-    concentrated: list[Expense] = []
-    for draw in accounting.draws:
-        if not isinstance(draw, AccountedDraw):
-            concentrated.append({"level": None, "part": "split", "rho": draw.rho})
-            continue
-        key = (draw.level, draw.ends_path)
-        lines[key] = lines.get(key, 0.0) + draw.epsilon
-    pure: list[Expense] = [
-        {"level": level, "part": "leaf" if ends else "split", "epsilon": epsilon}
-        for (level, ends), epsilon in lines.items()
-    ]
-    return [*pure, *concentrated]
 
 
 def _microdata(forest: PublishedForest, cells: LeafCells, policy: Policy, rng: Randomness) -> DrawnPiece:

@@ -187,7 +187,7 @@ class _CellForm:
     rule: str
     words: str
     kind: IdentifierKind
-    tells: Callable[[Sequence[str]], bool]
+    matches: Callable[[Sequence[str]], bool]
     also_things: bool = False
     """True when codes of things have such a form, too: not where the name of the column says that it holds things."""
     also_quantities: bool = False
@@ -199,32 +199,34 @@ _FORMS: Sequence[_CellForm] = (
         rule="licence_plate",
         words="licence plates",
         kind=IdentifierKind.KEY,
-        tells=are_licence_plates,
+        matches=are_licence_plates,
         also_things=True,
     ),
     _CellForm(
         rule="birthday_code",
         words="initials with a birthday",
         kind=IdentifierKind.KEY,
-        tells=are_initials_with_birthday,
+        matches=are_initials_with_birthday,
     ),
     _CellForm(
         rule="national_id",
         words="numbers of persons that begin with a date of birth",
         kind=IdentifierKind.NATIONAL_NUMBER,
-        tells=begin_with_birth,
+        matches=begin_with_birth,
     ),
-    _CellForm(rule="phone", words="phone numbers", kind=IdentifierKind.PHONE, tells=are_phones, also_things=True),
-    _CellForm(rule="street_address", words="street addresses", kind=IdentifierKind.ADDRESS, tells=are_street_addresses),
+    _CellForm(rule="phone", words="phone numbers", kind=IdentifierKind.PHONE, matches=are_phones, also_things=True),
+    _CellForm(
+        rule="street_address", words="street addresses", kind=IdentifierKind.ADDRESS, matches=are_street_addresses
+    ),
     _CellForm(
         rule="issued_number",
         words="numbers of accounts, policies or contracts",
         kind=IdentifierKind.KEY,
-        tells=are_issued_numbers,
+        matches=are_issued_numbers,
         also_things=True,
         also_quantities=True,
     ),
-    _CellForm(rule="user_name", words="user names", kind=IdentifierKind.KEY, tells=are_user_names, also_things=True),
+    _CellForm(rule="user_name", words="user names", kind=IdentifierKind.KEY, matches=are_user_names, also_things=True),
 )
 
 
@@ -274,7 +276,7 @@ def _by_common_form(evidence: ColumnEvidence, *, of_things: bool) -> IdentifierV
     for form in _FORMS:
         if (of_things and form.also_things) or (is_written_quantity and form.also_quantities):
             continue
-        if form.tells(evidence.texts):
+        if form.matches(evidence.texts):
             return IdentifierVerdict(rule=form.rule, reason=f"its cells look like {form.words}", kind=form.kind)
     return None
 

@@ -18,7 +18,8 @@ from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.budget_rules.forest_rule import choice_share, least_gain, rule_for
 from anonkit.dp_trees.additive_model.pair_interaction import PURPOSE, Interaction, PairInteraction
 from anonkit.dp_trees.additive_model.pair_prequeries import PairQuestions
-from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, units_of
+from anonkit.mechanisms.accounting import units_of
+from anonkit.published.statements.draws import PERMUTE_AND_FLIP
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
 from tests.dp_trees.additive_model.test_pair_prequeries import counter_of
@@ -303,4 +304,4 @@ def test_an_audit_of_the_choice_stays_below_its_price_and_finds_some_of_it() -> 
 
 def test_the_line_of_the_account_has_a_name() -> None:
     """The line of the account has a name that a reader finds."""
-    assert question_of(THREE).draw(1 << 40).purpose == PURPOSE == "interacting pair"
+    assert question_of(THREE).draw(1 << 40).name == PURPOSE == "interacting pair"

@@ -17,9 +17,10 @@ from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.budget_rules.forest_rule import is_dependent, reading_share, rule_for
 from anonkit.dp_trees.additive_model.pair_prequeries import PURPOSE, DependenceWithinClasses
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch
-from anonkit.mechanisms.accounting import LAPLACE, units_of
+from anonkit.mechanisms.accounting import units_of
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
+from anonkit.published.noisy_tables import LAPLACE
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
 from tests.dp_trees.tables import attribute, schema_of

@@ -15,6 +15,7 @@ from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.budget_rules.forest_rule import Rule, rule_for
 from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, asked_attributes, learn
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch
+from anonkit.mechanisms.accounting import draw_units
 from anonkit.published.additive_scores import places_of
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
@@ -70,7 +71,7 @@ def test_a_chessboard_is_found_by_the_rule() -> None:
 def test_each_level_of_a_tree_gets_the_same() -> None:
     """The first splits of an interaction inform least, and all others rest on them."""
     lines = run(LEARNED, *table(300)).plan.trees_plan.accounting.draws
-    assert len({draw.rate * draw.sensitivity // 1000 for draw in lines if draw.purpose.startswith("split")}) == 1
+    assert len({draw_units(draw) // 1000 for draw in lines if draw.name.startswith("split")}) == 1
 
 
 @pytest.mark.parametrize("trees", [1, 3])

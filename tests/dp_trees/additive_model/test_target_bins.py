@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.budget_rules.forest_rule import rule_for
-from anonkit.checks.central_target import rows_of_cells
 from anonkit.consumers import ReleaseRegressor
 from anonkit.domains.domain_codes import labels_of_cells
 from anonkit.domains.number_bins import Grid, NumberBins
@@ -131,13 +130,6 @@ def test_bins_have_about_as_many_rows_and_means_within_them(counts: list[int], b
     for first, last, mean in zip(edges, edges[1:], classes.means, strict=False):
         assert first <= mean <= last
         assert rows[first : last - 1].sum() < rows.sum() / bins * (1 + 1e-9) or last == 64
-
-
-@given(st.lists(st.integers(-300, 300), min_size=1, max_size=21), st.integers(1 << 40, 1 << 53))
-def test_rows_that_stand_out_are_found_alike_by_two_codes(counts: list[int], rate: int) -> None:
-    """The method's and the check's, written apart."""
-    told = histogram(counts, rate)
-    assert told.rows.tolist() == pytest.approx(rows_of_cells(counts, told.draw.rate).tolist())
 
 
 def test_empty_bounds_get_no_rows() -> None:

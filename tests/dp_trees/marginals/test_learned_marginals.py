@@ -160,7 +160,7 @@ def test_a_target_makes_it_no_worse_than_independent_columns(
 def test_independent_columns_have_no_pairs(sizes: list[int], epsilon: float, asked: list[str]) -> None:
     """No gain is found: all is left to the columns. If two clearly lose, no more are tried."""
     found = learned(layout_of(sizes), epsilon, 20_000, batch_of(chain(20_000, sizes, strength=0.0)))
-    assert [reading.draw.purpose for reading in found.choice.readings] == asked
+    assert [reading.draw.name for reading in found.choice.readings] == asked
     assert found.pairs == ()
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.budget_rules.model_queries import TargetRelation, TripleError
-from anonkit.budget_rules.triple_rule import MOST_COUNTS, MOST_TRIPLES, TripleRule
+from anonkit.budget_rules.triple_rule import TripleRule
 from anonkit.dp_trees.marginals.exact_tables import ExactTables, TripleCounts
 from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout
 from anonkit.dp_trees.marginals.triple_choice import (
@@ -26,10 +26,11 @@ from anonkit.dp_trees.marginals.triple_choice import (
     scores_of,
 )
 from anonkit.dp_trees.questions import BatchCounter
-from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, AccountedDraw, rate_within, units_of
+from anonkit.mechanisms.accounting import rate_within, units_of
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.query_sensitivity import STEPS, sensitivity_of
 from anonkit.published.marginal_tables import groups_of_values
+from anonkit.published.statements.draws import PERMUTE_AND_FLIP, Draw
 from anonkit.randomness import Randomness
 from tests.dp_trees.marginals.tables_of_pairs import batch_of, drawn, layout_of, learned
 from tests.mechanisms.test_private_selection import law_of_permute_and_flip
@@ -40,10 +41,10 @@ SMALL = TripleRule(values=(2, 2, 2, 2), classes=2, rows=1024.0, epsilon=40.0)
 Rows = tuple[tuple[int, ...], ...]
 
 
-def paid(epsilon: float) -> AccountedDraw:
+def paid(epsilon: float) -> Draw:
     """The line of a choice for so much."""
     rate = rate_within(units_of(epsilon), sensitivity_of(TripleError()))
-    return AccountedDraw(purpose=CHOICE, mechanism=PERMUTE_AND_FLIP, rate=rate, query=TripleError())
+    return Draw(name=CHOICE, law=PERMUTE_AND_FLIP, rate=rate, query=TripleError())
 
 
 def batch(rows: Rows) -> Any:
@@ -159,43 +160,6 @@ def test_an_audit_of_the_choice_stays_below_its_price_and_finds_some_of_it() -> 
     assert 0.1 * epsilon < found <= epsilon
 
 
-@settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.integers(1, 70), max_size=45), st.integers(2, 16), st.integers(1, 10**7), st.sampled_from([0.1, 1.0])
-)
-def test_candidates_are_few_and_of_the_columns_with_fewest_values(
-    values: list[int], classes: int, rows: int, epsilon: float
-) -> None:
-    """At most 5,000 triples, none of a column of one value, and 64 cells each at most."""
-    rule = TripleRule(values=tuple(values), classes=classes, rows=float(rows), epsilon=epsilon)
-    candidates = list(rule.triples)
-    assert len(candidates) == rule.number <= MOST_TRIPLES
-    assert len(candidates) * rows <= 1 << 30
-    assert len(candidates) * 64 * classes <= MOST_COUNTS
-    chosen = [values[at] for at in rule.columns]
-    assert min(chosen, default=2) > 1
-    others = [own for at, own in enumerate(values) if own > 1 and at not in rule.columns]
-    assert max(chosen, default=0) <= min(others, default=70)
-    if rule.most_groups:
-        assert rule.most_groups in (2, 4)
-        assert max(rule.cells(one) for one in candidates) <= rule.most_groups**3
-        assert rule.least(rule.most_groups**3) > 0
-        assert rule.epsilon * rule.rows >= 4_999
-
-
-def test_few_rows_for_the_noise_have_no_triples_and_more_have_halves_before_quarters() -> None:
-    """By public facts alone."""
-    found = [
-        TripleRule(values=(16,) * 30, classes=2, rows=rows, epsilon=1.0).most_groups
-        for rows in (5_000.0, 6_000.0, 20_000.0)
-    ]
-    assert found == [0, 2, 4]
-    assert TripleRule(values=(16, 1, 5), classes=2, rows=1e6, epsilon=1.0).most_groups == 0
-    share = TripleRule(values=(2,) * 10, classes=2, rows=1e6, epsilon=1.0)
-    assert share.choice_share < 0.001
-    assert share.reading_share == pytest.approx(200 / 1e6)
-
-
 @pytest.mark.parametrize(("values", "most"), [(2, 4), (3, 2), (5, 4), (16, 4), (64, 2)])
 def test_groups_are_neighbours_of_about_one_size_and_missing_is_in_the_last(values: int, most: int) -> None:
     """None is empty."""
@@ -245,7 +209,7 @@ def test_rows_hold_the_parity_of_three_columns(size: int, delta: float) -> None:
     assert len(found.triples) == 1
     assert not found.pairs
     assert found.mixtures.anchored
-    assert sum(draw.purpose in (READING, CHOICE, "table of the triple") for draw in found.draws) == 3
+    assert sum(draw.name in (READING, CHOICE, "table of the triple") for draw in found.draws) == 3
     target, *rows = drawn(found)
     rows = np.stack(rows)
     odd = np.sum(rows[:3] >= size / 2, axis=0) % 2
@@ -268,7 +232,7 @@ def test_a_coin_has_no_triple_and_a_parity_of_two_has_its_pair(seed: int) -> Non
     codes, labels = parity(20_000, [2] * 10, 2, seed)
     found = learned(layout_of([2] * 10, 2), 1.0, 20_000, batch_of(codes, labels), seed=seed)
     assert found.triple is None
-    assert READING not in [draw.purpose for draw in found.draws]
+    assert READING not in [draw.name for draw in found.draws]
     assert (0, 1) in [tuple(int(name[1:]) for name in pair.names) for pair in found.pairs]
 
 
@@ -279,5 +243,5 @@ def test_where_a_pair_speaks_of_the_target_no_triple_is_looked_for() -> None:
     codes = np.stack([np.where(draw.random(20_000) < 0.3, labels, draw.integers(0, 2, 20_000)) for _ in range(8)])
     found = learned(layout_of([2] * 8, 2), 1.0, 20_000, batch_of(codes, labels))
     assert found.triple is None
-    assert found.choice.readings[-1].draw.purpose == READING
+    assert found.choice.readings[-1].draw.name == READING
     assert math.isclose(found.choice.readings[-1].rows, 0.25 * 20_000, rel_tol=0.5)

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonkit.budget_rules.marginal_rule import Forecast, dependence_share, stage_shares
+from anonkit.budget_rules.marginal_rule import Forecast
 from anonkit.budget_rules.model_queries import PairsDependence, TargetDependence
 from anonkit.budget_rules.spike_rule import Amount
-from anonkit.budget_rules.view_rule import purpose_of_gain
 from anonkit.dp_trees.marginals.exact_tables import ExactTables, least_error
 from anonkit.dp_trees.marginals.view_choice import (
     chosen_view,
@@ -149,12 +148,6 @@ def test_what_a_forest_saves_is_as_sensitive_as_it_is_priced() -> None:
         assert risen == pytest.approx(3.9 * edges, rel=1e-3)
 
 
-def test_no_two_readings_begin_alike() -> None:
-    """The account is searched for a line by what it begins with."""
-    names = [purpose_of_gain(pairs) for pairs in range(1, 700)]
-    assert not any(other.startswith(name) for name, other in itertools.permutations(names[:60], 2))
-
-
 @pytest.mark.slow
 def test_pairs_that_clearly_pay_are_measured_whatever_the_noise() -> None:
     """Their gain is far above its noise, where that of a mean over all pairs would let every third release miss it."""
@@ -165,33 +158,6 @@ def test_pairs_that_clearly_pay_are_measured_whatever_the_noise() -> None:
     left = left_of(0.5)
     edges = [chosen_view(exact, 10_000, left, left.units, Randomness.seeded(seed)).plan.edges for seed in range(200)]
     assert min(edges) > 0
-
-
-def test_the_best_forest_is_that_of_all() -> None:
-    """The greedy choice of edges against every forest of so many edges."""
-    pairs = tuple(itertools.combinations(range(4), 2))
-    forecast = Forecast(sizes=(2, 2, 2, 2), classes=1, pairs=pairs, rows=100.0)
-    draw = np.random.default_rng(1)
-    for edges in (1, 2, 3):
-        worth = draw.normal(0, 1, len(pairs))
-        best = -np.inf
-        for chosen in itertools.combinations(range(len(pairs)), edges):
-            part = list(range(4))
-            for at in chosen:
-                one, other = (part[column] for column in pairs[at])
-                part = [one if own == other else own for own in part]
-            if len(set(part)) == 4 - edges:
-                best = max(best, float(worth[list(chosen)].sum()))
-        assert forecast.best_forest(dict(zip(pairs, worth.tolist(), strict=True)), edges) == pytest.approx(best)
-
-
-@pytest.mark.parametrize("law", [LAPLACE, GAUSSIAN])
-@pytest.mark.parametrize("edges", [0, 3])
-def test_shares_of_stages_add_up(edges: int, law: str) -> None:
-    """All of it for the columns where there are no pairs."""
-    shares = stage_shares([4, 2, 9, 3], 2, edges, law)
-    assert sum(shares) == pytest.approx(1)
-    assert (shares[0] == 1) == (edges == 0)
 
 
 @pytest.fixture
@@ -211,7 +177,7 @@ def test_a_target_that_says_much_splits_the_tables_and_one_that_says_nothing_doe
     for table, anchored in ((said, True), (codes, False)):
         found = learned(layout, 0.2, 20_000, batch_of(table, label))
         assert found.choice.plan.is_split is anchored
-        assert found.choice.readings[0].draw.purpose == "dependence on the target"
+        assert found.choice.readings[0].draw.name == "dependence on the target"
     assert learned(layout, 3.0, 20_000, batch_of(codes, label)).choice.plan.is_split
 
 
@@ -240,14 +206,6 @@ def test_a_noisy_number_of_rows_does_not_decide_a_split(counted: int) -> None:
         chosen_view(exact, counted, left, left.units, Randomness.seeded(seed)).plan.is_split for seed in range(30)
     )
     assert split >= 20
-
-
-def test_the_reading_of_a_dependence_costs_no_more_than_it_tells() -> None:
-    """The less a split costs in noise and the more rows there are, the less of epsilon; the scale is of that share."""
-    few, many = (dependence_share(0.01, 0.004, rows)[0] for rows in (1_500.0, 30_000.0))
-    assert few == 0.05
-    assert many < 0.02
-    assert dependence_share(0.01, 0.004, 30_000.0)[1] == pytest.approx(1 / (many * 30_000))
 
 
 WIDE = [17, 17, 17, 17, 17, 17, 17, 8, 43, 16, 6, 7, 3, 10]
@@ -299,7 +257,7 @@ def test_a_declared_target_has_a_place_where_columns_are_known(strength: float) 
     codes, labels = rows_of_classes(700, 2, strength)
     found = learned(layout_of([10] * 9, 2), 1.0, 700, batch_of(codes, labels))
     assert found.choice.plan.is_split
-    assert "dependence on the target" not in [reading.draw.purpose for reading in found.choice.readings]
+    assert "dependence on the target" not in [reading.draw.name for reading in found.choice.readings]
 
 
 @pytest.mark.usefixtures("costly_splits")
@@ -339,7 +297,7 @@ def test_with_a_delta_a_target_that_all_columns_lean_on_splits_the_tables() -> N
     exact = ExactTables.counted(layout, layout.pairs, BatchCounter(lambda: [batch_of(codes, labels)]))
     left = left_of(0.2, 1e-9)
     choices = [chosen_view(exact, 12_000, left, left.units, Randomness.seeded(seed)) for seed in range(20)]
-    assert {choice.readings[0].draw.purpose for choice in choices} == {"gain of 18 pairs"}
+    assert {choice.readings[0].draw.name for choice in choices} == {"gain of 18 pairs"}
     assert sum(choice.plan.is_split for choice in choices) >= 10
 
 

@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.checks.central_rows import _rows_together
 from anonkit.domains.coded_columns import IntArray
 from anonkit.domains.number_bins import Categories, Grid
 from anonkit.dp_trees.release import drawn_rows as pieces
@@ -49,10 +48,9 @@ def test_pieces_hold_every_row_once(numbers: list[int], columns: int) -> None:
 
 @given(st.integers(1, 10**5))
 def test_a_piece_of_a_wide_table_has_fewer_rows(columns: int) -> None:
-    """As many as fit into memory, whatever the table; whoever checks the rows knows how many those are."""
+    """As many as fit into memory, whatever the table."""
     assert rows_together(columns) * columns <= max(PIECE_ROWS * 32, columns)
     assert rows_together(columns) == (PIECE_ROWS if columns <= 32 else 2**23 // columns)
-    assert rows_together(columns) == _rows_together(columns)
 
 
 GRID = Grid(lower=0.0, upper=4.0, cells=4, has_missing=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from objects_in_memory import Bucket, bucket_in_memory
+from objects_in_memory import Bucket
 from part_workers import Elsewhere
 
 import anonkit
@@ -48,11 +48,11 @@ class Counted(Elsewhere):
         with self._counting():
             return super().each(function, items)
 
-    def regrouped(self, deal: Any, step: Any, items: Sequence[Any], groups: int) -> list[Message]:
+    def regrouped(self, deal: Any, steps: Any, items: Sequence[Any], groups: int) -> list[Message]:
         """Count what is fetched meanwhile."""
         self.regroupings += 1
         with self._counting():
-            return super().regrouped(deal, step, items, groups)
+            return super().regrouped(deal, steps, items, groups)
 
     @contextmanager
     def _counting(self) -> Iterator[None]:
@@ -64,12 +64,6 @@ class Counted(Elsewhere):
             self.fetched += self.bucket.read_keys[before:]
             del self.bucket.read_keys[before:]
             assert set(self.scratch.iterdir()) == standing
-
-
-@pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch) -> Bucket:
-    """A bucket in memory."""
-    return bucket_in_memory(monkeypatch)
 
 
 @pytest.fixture
