@@ -63,7 +63,7 @@ ALLOCATIONS: Mapping[str, Callable[[int], list[Fraction]]] = {
 
 
 def table_weights(sizes: Sequence[int], law: str = LAPLACE) -> list[Fraction]:
-    """Return how a budget is divided over tables of so many columns, by a public rule.
+    """Return the shares of a budget for tables of so many columns, by a public rule.
 
     Epsilon in proportion to the cube root of the number of columns, rho to the square root: the least noise in sum over
     all cells.
@@ -118,7 +118,7 @@ def gaussian_histograms(units: int, rho_units: int, planned: int, attributes: in
 
 
 def as_quiet(units: int, rho_units: int, histograms: int) -> int:
-    """Return how many histograms of Gaussian noise have no more of it than so many of Laplace noise; 0 where none do.
+    """Return the number of histograms with no more Gaussian noise than so many have of Laplace noise; 0 where none do.
 
     Parameters are those of `gaussian_histograms`.
 

@@ -62,7 +62,7 @@ class AttributeSize:
         return (*groups[:-1], groups[-2]) if self.has_missing and len(groups) > 1 else groups
 
     def steps_to_one(self, groups: int) -> int:
-        """Return how many divisions lead from so many groups to one, at most: halves of a number, words one by one."""
+        """Return the most divisions that lead from so many groups to one: halves of a number, words one by one."""
         return (groups - 1).bit_length() if self.is_number else groups - 1
 
 
@@ -199,7 +199,7 @@ class PairRule:
         return self.classes * self.sizes[pair[0]] * self.sizes[pair[1]]
 
     def chance(self, cells: int) -> float:
-        """Return what chance makes of the distance of a table of so many cells from independence at most, in rows."""
+        """Return a bound on the distance by chance of a table of so many cells from independence, in rows."""
         return CHANCE * math.sqrt(cells * self.rows)
 
     @cached_property

@@ -58,7 +58,7 @@ def spike_units(units: int, columns: int) -> int:
 
 
 def spacing_of(low: int, high: int) -> int:
-    """Return how many steps candidates are apart: the least power of ten that leaves few enough of them.
+    """Return the number of steps between candidates: the least power of ten that leaves few enough of them.
 
     Parameters
     ----------

@@ -96,7 +96,7 @@ class TripleRule:
         return 0
 
     def group_number(self, column: int) -> int:
-        """Return how many groups a column has."""
+        """Return the number of groups of a column."""
         return min(self.values[column], self.most_groups)
 
     def cells(self, columns: tuple[int, ...]) -> int:
@@ -128,7 +128,7 @@ class TripleRule:
         return reading <= LITTLE * self.rows
 
     def chance(self, cells: int) -> float:
-        """Return what chance makes of the score of so many cells without any relation, in rows, at most about."""
+        """Return an approximate bound on the score by chance of so many cells without any relation, in rows."""
         return _MEAN * math.sqrt((self.classes - 1) * cells * self.rows)
 
     def least(self, cells: int) -> float:

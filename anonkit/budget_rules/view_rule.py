@@ -168,7 +168,7 @@ def _split_pays(
 
 
 def _gained(view: Forecast, numbers: Iterable[int], noise: float, epsilon: float, readings: PublishedReadings) -> _Gain:
-    """Ask what so many pairs gain, one number after another, and return the largest gain that shows."""
+    """Read the gain of so many pairs, one number after another, and return the largest significant one."""
     amounts = readings.amounts
     alone, best = view.quietest(0, amounts), _NO_GAIN
     for edges in numbers:

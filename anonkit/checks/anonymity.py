@@ -91,7 +91,7 @@ def recounted(
 def looked_at(
     promise: KAnonymity, released: Sequence[str], target: object, insensitive: Sequence[str]
 ) -> dict[str, Any]:
-    """Return which values are looked at one by one, and what may be known beside the quasi-identifiers.
+    """Return the values that are measured one by one, and those that may be known beside the quasi-identifiers.
 
     Returns
     -------
@@ -220,7 +220,7 @@ def role_checks(params: Mapping[str, Any], report: Mapping[str, Any], schema: pa
 
 
 def _shown(recoding: Mapping[str, Any], schema: pa.Schema) -> dict[str, str]:
-    """Return what is done to each recoded column; axes of a local recoding that show one value are left out."""
+    """Return the treatment of each recoded column; axes of a local recoding that show one value are left out."""
     treated = dict(_recoded(recoding))
     if recoding["kind"] == "local":
         treated = {name: action if name in schema.names else "dropped" for name, action in treated.items()}
@@ -228,7 +228,7 @@ def _shown(recoding: Mapping[str, Any], schema: pa.Schema) -> dict[str, str]:
 
 
 def _recoded(recoding: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return what the recoding does to each column it names."""
+    """Return the treatment of each column that the recoding names."""
     if recoding["kind"] == "local":
         return [(name, "generalized") for name, _ in named(recoding["axes"])]
     done = {"kept": "kept", "means": "averaged"}

@@ -189,7 +189,7 @@ def _differences(published: Sequence[Mapping[str, Any]], expected: Sequence[Expe
 
 
 def _difference(stated: Mapping[str, Any], line: ExpectedLine, n_lines: int) -> str | None:
-    """Return what of a published line is not as expected."""
+    """Return the fields of a published line that differ from the expected ones."""
     if stated["mechanism"] != line.mechanism:
         return "mechanism"
     if _is_in_rho(stated) != (line.in_rho or line.mechanism == GAUSSIAN):
@@ -216,7 +216,7 @@ def _words(bootstrap: Mapping[str, Any] | None) -> tuple[int, tuple[int, ...], i
 
 
 def _pure_cost(line: Mapping[str, Any]) -> Fraction:
-    """Return what a line costs in epsilon; refuse one that has no epsilon without a delta."""
+    """Return the epsilon of a line; refuse one that has no epsilon without a delta."""
     if line["mechanism"] == THRESHOLDED or _is_in_rho(line):
         raise ReleaseFormatError("a line of the account has noise that no epsilon covers without a delta")
     return _cost(line)
@@ -251,7 +251,7 @@ def _cost(line: Mapping[str, Any]) -> Fraction:
 
 
 def _paths(lines: Sequence[tuple[Mapping[str, Any], Fraction]]) -> Iterator[tuple[int | None, Fraction]]:
-    """Yield what each kind of path pays, one for every level at which it can end."""
+    """Yield the loss of each kind of path, one for every level at which it can end."""
     ends = {line["level"] for line, _ in lines if line["ends_path"]}
     if any(line["ends_path"] and line["level"] is None for line, _ in lines):
         raise ReleaseFormatError("a line of the account ends a path at no level")

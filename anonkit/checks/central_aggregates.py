@@ -386,7 +386,7 @@ def _line_checks(
 
 
 def _read_lines(data: Path, names: Sequence[str]) -> tuple[list[_Place], dict[_Place, tuple[float, float, float]]]:
-    """Return where each line of the file belongs, and its figures.
+    """Return the cell of each line of the file, and its figures.
 
     Most cells of thousands of columns are empty: of some columns at a time those are kept that are not.
     """

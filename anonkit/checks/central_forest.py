@@ -109,7 +109,7 @@ def _check_division(attribute: PublicColumn, tree: Sequence[Sequence[Any]] | Non
 
 
 def _trees_in_words(rows_and_trees: Sequence[Any]) -> str:
-    """Return which rows trees saw, for how many trees this was planned, and how many are published."""
+    """Return the rows that trees saw, and the numbers of planned and of published trees, in words."""
     kind, planned, published = rows_and_trees
     return f"{kind} rows, {planned} planned, {published} published"
 

@@ -229,7 +229,7 @@ class _Readings:
         return self.take(reading.purpose, reading.share, query)
 
     def take(self, purpose: str, share: float, query: ModelQuery) -> float:
-        """Return what was read, in rows."""
+        """Return the published reading, in rows, and charge it."""
         at = len(self.queries)
         self.queries.append((purpose, share, query))
         if at >= len(self.stated) or self.stated[at][0] != purpose:

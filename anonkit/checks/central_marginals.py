@@ -187,7 +187,7 @@ def _wrong_rows(params: Mapping[str, Any]) -> int:
 
 
 def _distances(params: Mapping[str, Any], split: PublicFacts) -> Iterator[tuple[PublicColumn, float, float]]:
-    """Yield how far the mixture is from each column's own noisy table, and how far it may be.
+    """Yield the distance of the mixture from each column's own noisy table, and the largest allowed.
 
     The distance is of total variation over classes and values, in shares of all rows; the noise of the table adds half
     the sum of its absolute values at most, whose tail is bounded by Chernoff.
@@ -203,7 +203,7 @@ def _distances(params: Mapping[str, Any], split: PublicFacts) -> Iterator[tuple[
 
 
 def _largest_noise(params: Mapping[str, Any], rate: int, cells: int) -> float:
-    """Return what half the sum of the absolute noise of so many cells exceeds once in a billion tables at most."""
+    """Return the bound that half the L1 norm of the noise of so many cells exceeds once in a billion tables at most."""
     loss = rate / 2**52
     if has_gaussian_tables(params):
         # E exp(t |x|) is at most 2 exp(t**2 / (4 loss)): the law is no wider than the continuous one; at the best t

@@ -163,7 +163,7 @@ class PublicDomain:
         return [*named[:-1], f"{named[-1][:-1]}]"]
 
     def edge(self, at: int) -> float:
-        """Return where the cells after number `at` begin."""
+        """Return the lower bound of the cells after number `at`."""
         return float(self.grid.edges[at + 1])
 
 
@@ -194,7 +194,7 @@ class PublicColumn:
         return int(self.split == TAXONOMY or size <= MOST_BRANCHES)
 
     def children(self) -> int:
-        """Return how many children a split has; 0 for a taxonomy, whose groups differ."""
+        """Return the number of children of a split; 0 for a taxonomy, whose groups differ."""
         return {MULTIWAY: self.domain.size, TAXONOMY: 0}.get(self.split, 2)
 
     def goes_to(self, at: int) -> NDArray[np.int64]:

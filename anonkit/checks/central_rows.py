@@ -295,7 +295,7 @@ def _counted_tables(data: Path, params: Mapping[str, Any], facts: PublicFacts) -
 
 
 def _rows_together(n_columns: int) -> int:
-    """Return how many rows of so many columns a release draws together."""
+    """Return the number of rows of so many columns that a release draws together."""
     return max(1, min(_PIECE_ROWS, _PIECE_CELLS // n_columns))
 
 
@@ -339,7 +339,7 @@ def _rows_of_mixtures(data: Path, params: Mapping[str, Any], facts: PublicFacts)
 
 
 def _changed_of_mixtures(params: Mapping[str, Any], split: PublicFacts, facts: PublicFacts) -> float:
-    """Return how many rows of the mixtures break a public rule, but for a chance."""
+    """Return a bound on the rows of the mixtures that break a public rule, but for a chance."""
     masks = masks_of(params, facts)
     if not masks:
         return 0.0

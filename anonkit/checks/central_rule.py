@@ -102,7 +102,7 @@ class RebuiltRule:
         return self.cost(self.rule.splits) / max(self.rule.depth - self.n_public_levels, 1)
 
     def of_leaf(self, level: int) -> float:
-        """Return what the counts of a leaf cost: what the path to it has not spent."""
+        """Return the budget of the counts of a leaf: the rest of that of its path."""
         chosen = max(level - self.n_public_levels, 0)
         return self.cost(self.rule.splits + self.rule.counts) - chosen * self.of_split
 
@@ -188,7 +188,7 @@ def trees_of(facts: PublicFacts) -> int:
 
 
 def _spent(params: Mapping[str, Any], *purposes: str) -> int:
-    """Return what a row has paid for draws of these names, in units of 2**-52."""
+    """Return the loss of a row for draws of these names, in units of 2**-52."""
     return sum(line["rate"] * line["sensitivity"] for line in params["accounting"] if line["purpose"] in purposes)
 
 

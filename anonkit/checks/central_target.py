@@ -41,7 +41,7 @@ def target_checks(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Che
 
 
 def _wrong_bins(params: Mapping[str, Any], facts: PublicFacts) -> str | None:
-    """Return what of the bins is not as it must be."""
+    """Return the first fault of the bins, in words; None where they have none."""
     stated, domain = params["target"], facts.target.domain
     if not facts.family.is_stacked:
         bins = facts.parameters["bins"] if facts.family is Family.MARGINALS else _EQUAL_BINS

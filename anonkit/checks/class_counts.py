@@ -116,7 +116,7 @@ class Domain:
         return self.of.column
 
     def counted(self, records: int, people: tuple[ValueHolders, Counts] | None = None) -> CountedAs:
-        """Return which values count as one, and the cap of each.
+        """Return the values that count as one, and the cap of each.
 
         Parameters
         ----------

@@ -102,7 +102,7 @@ class ClassMeasure(Protocol):
 
     @property
     def needs(self) -> Sequence[ColumnTable]:
-        """What it needs of whole columns."""
+        """Tables of whole columns that it needs."""
         return ()
 
     def __call__(self, classes: DealtClasses, /) -> Any:
@@ -542,7 +542,7 @@ def lost() -> EngineError:
 
 
 def table_of(connection: Any, query: str) -> pa.Table:
-    """Return what a query finds."""
+    """Return the table of a query."""
     return connection.sql(query).to_arrow_reader(_IN_A_MESSAGE).read_all()
 
 

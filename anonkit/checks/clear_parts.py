@@ -180,7 +180,7 @@ class KnownOfColumn:
 
 
 def clear_measures(beside: KnownBeside, values: Mapping[str, KnownValues], unit: str | None) -> list[PartsOfClasses]:
-    """Return what counts the parts of the classes: none, where nothing may be known beside the quasi-identifiers.
+    """Return the measures of the parts of the classes: none, where nothing may be known beside the quasi-identifiers.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ class PartsOfClasses(ClassMeasure):
 
 
 def _sizes_of(found: Iterable[Sequence[int]]) -> Sizes:
-    """Return how many parts have each size, from the lines of `_parts_query`."""
+    """Return the number of parts of each size, from the lines of `_parts_query`."""
     sizes: dict[tuple[int, int, int, int], int] = defaultdict(int)
     for own, people, near, people_near, parts in found:
         sizes[own, people, near, people_near] += parts

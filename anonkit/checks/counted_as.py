@@ -212,7 +212,7 @@ class CountedAs:
         whole: bool,
         people: tuple[ValueHolders, Counts] | None = None,
     ) -> CountedAs:
-        """Return how the values of a column count.
+        """Return the definition of the values of a column.
 
         Parameters
         ----------

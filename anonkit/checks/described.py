@@ -37,7 +37,7 @@ _EXACT = 2**53
 
 
 def label_lists(params: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Return what the descriptor has to say of the labels of each column.
+    """Return the explanation of the labels of each column, as the descriptor has it.
 
     Raises
     ------
@@ -139,7 +139,7 @@ _DATA = {"$schema", "name", "type", "path", "format", "mediatype", "hash", "sche
 _LONGEST_NAME = 255
 """Letters of a file's name."""
 _NAMELESS = "NAME"
-"""What a page has in the place of the name of the files where it was given none."""
+"""Placeholder on a page that was given no name of the files."""
 _PROFILE = "https://datapackage.org/profiles/2.0/"
 _FORMS = {
     "params": (PARAMS, "json", "application/json"),
@@ -210,7 +210,7 @@ def _is_page_of(place: Place, report: Mapping[str, Any]) -> bool:
 
 
 def _names_on(page: str) -> list[str | None]:
-    """Return what a page may have been given as the name of the files: files renamed together keep their page.
+    """Return the name of the files that a page may have been given: files renamed together keep their page.
 
     A page of files without a name has `NAME` there; none at all where the string can be the name of no file.
     """

@@ -309,7 +309,7 @@ def _by_people(
 
 
 def _disclosure(rows: Counts, everybody: Counts | None = None, **more: Any) -> Disclosure:
-    """Return what follows from the rows, and the people, of every class; `more` is what else was found."""
+    """Return the disclosure by the rows, and the people, of every class; `more` has the other fields."""
     return Disclosure(
         rows=int(rows.sum()),
         classes=rows.size,

@@ -113,7 +113,7 @@ def diversity_of(
     some_have_none: bool = False,
     counted: CountedAs = PLAIN,
 ) -> dict[str, float]:
-    """Return what the worst class of a table has, from counts of (class, value), each pair once.
+    """Return the diversity of the worst class of a table, from counts of (class, value), each pair once.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def worst_of(
 
 
 def united(found: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    """Return what the worst class of all has, from what those of some classes each have."""
+    """Return the diversity of the worst class of all, from that of the worst of some classes each."""
     worst: dict[str, float] = {}
     for each in found:
         if "confidence" in each and _above_cap(each) > _above_cap(worst):
@@ -256,7 +256,7 @@ def _worst(
 def _as_counted(
     starts: Numbers, values: Numbers, counts: Numbers, holders: Numbers, members: Numbers, counted: CountedAs
 ) -> dict[str, float]:
-    """Return what of the worst of some classes depends on which values are one, and on the caps of values.
+    """Return the figures of the worst class that depend on which values are one, and on the caps of values.
 
     Values further apart than the width are counted from the least one on, each time the next that lies behind the end
     of the last: no more values of a class are so far apart. Where people hold several values, so many of the rarest of
@@ -346,7 +346,7 @@ def _up_to(starts: Numbers, counts: Numbers) -> Numbers:
 
 
 def _variation(starts: Numbers, values: Numbers, share: Numbers, overall: Numbers) -> Numbers:
-    """Return how much shares grow, or shrink, from the table to each class: the larger, shape (n_classes,)."""
+    """Return the largest growth, or loss, of a share from the table to each class, shape (n_classes,)."""
     q = overall[values]
     more = np.add.reduceat(np.maximum(share - q, 0.0), starts)
     less = np.add.reduceat(np.maximum(q - share, 0.0) - q, starts) + overall.sum()

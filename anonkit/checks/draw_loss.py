@@ -111,7 +111,7 @@ def delta_of_draw(sampled: int, k: int, rate: int) -> Decimal:
 
 
 def _excess(chance: Decimal, size: int, shown: int, odds: Decimal, ratio: Decimal) -> Decimal:
-    """Return what exceeds e^epsilon, from the probability of the first number shown upwards."""
+    """Return the probability in excess of e^epsilon, from that of the first number shown upwards."""
     total = Decimal(0)
     while True:
         total += max(chance * (1 - ratio * (size - shown) / size), Decimal(0))
@@ -152,7 +152,7 @@ def _contradictions(params: Mapping[str, Any], guarantee: Mapping[str, Any], del
 
 
 def _line_of_choice(rate: int, width: int) -> dict[str, Any]:
-    """Return what the params state of the choice of a scheme."""
+    """Return the entry of the params on the choice of a scheme."""
     return {
         "purpose": CHOICE,
         "mechanism": "permute-and-flip",

@@ -112,7 +112,7 @@ def _claims(table: PublishedAnswers, loss: PublishedLoss, block: Mapping[str, An
 
 
 def _promised(table: PublishedAnswers, loss: PublishedLoss) -> dict[str, Any]:
-    """Return what the parameters of the guarantee must state."""
+    """Return the expected parameters of the guarantee."""
     transformed = [attribute.name for attribute in table.attributes if attribute.transformation is not None]
     clear = [
         attribute.name for attribute in table.columns if attribute.words is not None and attribute.words.is_truth()
@@ -132,7 +132,7 @@ def _promised(table: PublishedAnswers, loss: PublishedLoss) -> dict[str, Any]:
 
 
 def _without_bound(table: PublishedAnswers) -> dict[str, Any]:
-    """Return what a report without a guarantee must state on its columns."""
+    """Return the expected columns of a report without a guarantee."""
     clear = [column.name for column in table.columns if column.words is not None and column.words.is_truth()]
     return {"transformed": [column.name for column in table.attributes], "clear": clear}
 
@@ -149,7 +149,7 @@ def _columns(table: PublishedAnswers, loss: PublishedLoss, columns: Any) -> Iter
 
 
 def _facts(table: PublishedAnswers, loss: PublishedLoss, answer: RandomizedColumn) -> dict[str, Any]:
-    """Return what the report must state on a column."""
+    """Return the expected entry of a column in the report."""
     twice = {"domain": answer.raw_domain, "parameters": answer.raw_parameters}
     if answer.mechanism is None:
         return {"action": "randomized", **twice}

@@ -337,6 +337,6 @@ def _at_least(values: Sequence[int], noise: Sequence[Parts]) -> float:
 
 
 def _blocks(first: int, last: int) -> tuple[NDArray[np.int64], int]:
-    """Return where blocks of true counts begin, and how many are in each."""
+    """Return the starts of blocks of true counts, and the number in each."""
     step = -(-(last - first + 1) // _POINTS)
     return np.arange(first, last + 1, step), step

@@ -179,7 +179,7 @@ def value_check(counts: PeopleCounts, name: str, rows_of_values: ValueRows) -> C
 
 
 def _impossible(everybody: Counts, holders: ValueHolders, rows_of_values: ValueRows) -> int:
-    """Return how many counts of the holders of values no people can have."""
+    """Return the number of counts of the holders of values that no people can have."""
     n_classes, n_values = rows_of_values.blank.size, int(rows_of_values.values.max(initial=-1)) + 1
     shapes = (
         everybody.size == n_classes,

@@ -111,7 +111,7 @@ def labels_of_people(cells: pa.Table, recoding: Mapping[str, Any]) -> tuple[dict
 def _boxes(
     codes: Sequence[Codes], axes: Sequence[AxisParts], recoding: Mapping[str, Any], placed: NDArray[np.bool_]
 ) -> list[pa.Array]:
-    """Return what rows show whose parts of every axis are these: those of the box that a tree of splits leads to.
+    """Return the parts that rows with these parts of every axis show: those of the box that a tree of splits leads to.
 
     Rows that are outside what their box shows are no longer `placed`.
     """
@@ -229,7 +229,7 @@ class ReadsPopulation(Protocol):
         ...
 
     def as_it_is(self) -> str | Path | pa.Table:
-        """Return what is opened like the plain table that is validated."""
+        """Return the population with its cells unchanged, like those of the plain table that is validated."""
         ...
 
 

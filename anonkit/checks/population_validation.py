@@ -72,7 +72,7 @@ def _query(lines: Lines, names: Sequence[str], weight: str) -> str:
 def weight_checks(
     data: Path, schema: pa.Schema, promise: KAnonymity, params: Mapping[str, Any], report: Mapping[str, Any]
 ) -> Iterator[Check]:
-    """Check what a release states of the weights of a sample; nothing where neither promise nor files speak of any.
+    """Check the statements of a release on the weights of a sample; nothing where no file speaks of any.
 
     Promise, params and roles name one column; its cells are as stated, in every class; and the sum that
     the report states is theirs.

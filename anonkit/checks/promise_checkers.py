@@ -194,7 +194,7 @@ class PromiseChecker:
 
 
 def checker_of(guarantee: Mapping[str, Any]) -> PromiseChecker:
-    """Return who checks the promise of a report.
+    """Return the checker of the promise of a report.
 
     Parameters
     ----------

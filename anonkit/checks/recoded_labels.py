@@ -110,7 +110,7 @@ def shown_by_box(recoding: Mapping[str, Any], sizes: Sequence[int]) -> dict[int,
 
 
 def within(narrow: Region, region: Sequence[frozenset[int]]) -> Region:
-    """Return what a box may show of what is published: nothing that the tree does not leave it.
+    """Return the published parts that a box may show: none that the tree does not leave it.
 
     Raises
     ------
@@ -196,7 +196,7 @@ class AxisParts:
         return list(range(self.size - self.has_missing - self.has_other, self.size))
 
     def label(self, parts: Collection[int], unheard: Collection[int] = ()) -> str | None:
-        """Return what a set of parts is called, were it not for some others; None for missing alone."""
+        """Return the label of a set of parts, were it not for some others; None for missing alone."""
         last = self.size - self.has_missing
         present = sorted(part for part in parts if part < last)
         if not present:
@@ -331,7 +331,7 @@ def _distinct(lines: Lines, names: Sequence[str]) -> list[tuple[Any, ...]]:
 
 
 def _labels(column: Mapping[str, Any], merged: bool) -> set[str | None]:
-    """Return what rows may show of a column: its labels, and those of the levels above where small groups merge."""
+    """Return the cells that a column may show: its labels, and those of the levels above where small groups merge."""
     return {label for level in (column["labels"], *(column.get("coarser", ()) if merged else ())) for label in level}
 
 
@@ -341,7 +341,7 @@ def _torn_groups(levels: Sequence[Sequence[str | None]]) -> int:
 
 
 def boxes_of(recoding: Mapping[str, Any]) -> set[tuple[str | None, ...]]:
-    """Return what the boxes of a local recoding show, one label an axis; those above them too where boxes merge.
+    """Return the labels of the boxes of a local recoding, one an axis; those above them too where boxes merge.
 
     Raises
     ------

@@ -72,7 +72,7 @@ class AgainstPopulation:
         sampling_fraction: float | None = None,
         k_map: int | None = None,
     ) -> AgainstPopulation:
-        """Return what is known, by the names that calls, recipes and the command line have for it."""
+        """Return the known facts by their names in calls, recipes and on the command line."""
         return cls(file=population, size=population_size, fraction=sampling_fraction, k_map=k_map)
 
     @property

@@ -84,7 +84,7 @@ class ColumnConfidence:
 
 
 def lift(confidence: Any, holders: Any, records: int) -> Any:
-    """Return how many times as likely a class makes a value as the table."""
+    """Return the ratio of the share of a value in a class to that in the table."""
     return confidence * records / holders
 
 

@@ -251,7 +251,7 @@ class RowRules:
 
     @classmethod
     def of(cls, policy: Policy) -> RowRules:
-        """Ask the quasi-identifiers of a policy."""
+        """Take the quasi-identifiers of a policy."""
         needed, forbidden, checked = [], [], []
         for name in policy.quasi_identifiers:
             column, missing = policy.column(name), policy.missing_of(name)

@@ -137,7 +137,7 @@ class _Forests:
 
     @classmethod
     def of(cls, predicted_rows: Predicted) -> _Forests:
-        """Ask the forests of all folds."""
+        """Compare the predictions of the forests of all folds with the truth."""
         n_guides = predicted_rows.truth.shape[1]
         right, square = np.zeros(n_guides), np.zeros(n_guides)
         for fold in np.unique(predicted_rows.fold).tolist():

@@ -186,7 +186,7 @@ def _is_settled(target: TreeTarget, before: OutOfBagVotes, after: OutOfBagVotes)
 def _votes_of(
     target: TreeTarget, rows: Matrix, size: ForestSize, model: BaggedTrees, first: int, seed: int
 ) -> OutOfBagVotes:
-    """Ask trees, the first of which has the number `first`, about the rows that they have not seen."""
+    """Return the votes of trees, the first of which has the number `first`, on the rows that they have not seen."""
     n_rows, n_outputs = len(rows), target.prior.size
 
     def vote(trees: Iterable[int]) -> OutOfBagVotes:

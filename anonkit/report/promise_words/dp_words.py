@@ -77,7 +77,7 @@ class LossWords:
         yield plain(f"ε limits how much the release can depend on {_what_differs(promise['adjacency'])}.")
 
     def questions(self, report: Json) -> Iterator[list[Phrase]]:
-        """Ask about the loss, the domains and the unit of privacy."""
+        """Yield the questions on the loss, the domains and the unit of privacy."""
         promise = report["guarantee"]
         yield plain(
             "The privacy loss ε is acceptable for these data and these people, together with earlier releases about "
@@ -103,7 +103,7 @@ class LossWords:
 
 
 def domains_question(promise: Json) -> list[Phrase]:
-    """Ask whether the domains in use are public; loudly when they were read from the table."""
+    """Yield the question if the domains in use are public; loudly when they were read from the table."""
     names = promise["parameters"].get("domains_from_data")
     if not names:
         return plain("The categories and bounds in use are public knowledge, and were not read from the table.")
@@ -133,7 +133,7 @@ class ApproximateDPWords(LossWords):
     name: ClassVar[str] = "Approximate differential privacy"
 
     def questions(self, report: Json) -> Iterator[list[Phrase]]:
-        """Ask about delta first: at one in the number of those protected the promise allows for showing one."""
+        """Yield the question on delta first: at one in the number of those protected the promise allows showing one."""
         if warning := delta_words(report):
             wrong, follows = warning
             yield [Phrase(wrong, is_bad=True), Phrase(follows)]
@@ -177,7 +177,7 @@ class LocalDPWords(LossWords):
         yield from super().whose(promise)
 
     def questions(self, report: Json) -> Iterator[list[Phrase]]:
-        """Ask about the loss, or who may see rows that nothing bounds."""
+        """Yield the questions on the loss, or on who may see rows that nothing bounds."""
         if _is_boundless(report["guarantee"]):
             yield plain("The recipients may see rows that no ε protects as a whole, and are bound by other means.")
             yield domains_question(report["guarantee"])
@@ -229,7 +229,7 @@ class AnonymousDPWords(ApproximateDPWords):
         return PromiseVerdict(stressed="✓ Classes are counted on the released table;", rest=rest, is_good=True)
 
     def questions(self, report: Json) -> Iterator[list[Phrase]]:
-        """Ask about the loss, and that rows are true ones."""
+        """Yield the questions on the loss, and on rows being true ones."""
         yield from super().questions(report)
         yield plain("The receiver needs true rows with coarser values, and that is acceptable.")
 
