@@ -4,7 +4,7 @@
 A plan is a view (all columns alike, or split by the classes of the target) and a number of pairs. What it costs in
 noise follows from epsilon, from the number of rows (public, or counted with noise) and from the sizes of the domains,
 with shares that fall like 1 / j in place of those of the values. What it gains depends on the table and is read with
-noise, where a reading can pay. Constants were chosen on 33 tables, none of them Adult.
+noise, where a reading can pay.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ FloatArray = NDArray[np.float64]
 Pair = tuple[int, int]
 """Two columns by number, the lower first."""
 
+# The constants were chosen on 33 tables, none of them Adult, those of readings on Car, breast cancer and fourteen
+# others (docs/methods/details/dp_marginals.md, "The rule"); where a comment says so, on others. Those of Gaussian noise
+# were set after a look at Adult ("With a delta" there). `python recipes/benchmarks/siblings.py` measures the method.
 ROWS_SHARE = Fraction(1, 100)
 """Share of epsilon for the noisy count of the rows, when their number is not public."""
 MOST_NOISE = 0.3

@@ -132,6 +132,8 @@ class PairGrid:
         return (lower + upper) // 2
 
 
+# 8 and 16 of epsilon times rows for each cell were chosen on ten simulated tables (docs/methods/details/dp_forest.md,
+# "What the pair brought"); limits of cells, levels and candidates are conventions that bound memory and time.
 MOST_CELLS = 8
 """Cells of a number that are distinguished."""
 ROWS_A_CELL = 16

@@ -34,7 +34,10 @@ than the mean does. On tables with a target to predict, of 220 to 3,180 rows, it
 random, at most 3.0."""
 
 _APART = 1.0
-"""Standard errors of their difference by which a coarser division must be better than a finer one."""
+"""Standard errors of their difference by which a coarser division must be better than a finer one.
+
+Settled on other halvings of six tables: docs/methods/mondrian.md, "Measured".
+"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -27,6 +27,7 @@ _MANY = 20_000  # rows with a class from which on fewer folds and rounds guide a
 _FOLDS_OF_MANY = 3
 _FEW = 5_000  # rows learned from, from which on forests grow beside each other: with fewer, threads wait
 _ROWS = 200_000  # labelled rows that are learned from; more hardly help (figures: docs of `mondrian`)
+# chosen among three settings on Adult, those of many rows on four other tables: docs/methods/mondrian.md, "Measured"
 _ROUNDS, _STEP, _TREES = 70, 0.15, 560  # as good as 100 rounds of 0.1; trees are those of all classes
 _ROUNDS_OF_MANY, _STEP_OF_MANY, _TREES_OF_MANY = 50, 0.2, 400
 _ROUNDS_IN_BRIEF, _STEP_IN_BRIEF, _TREES_IN_BRIEF = 15, 0.4, 120
