@@ -115,7 +115,7 @@ def test_a_budget_lists_draws_or_levels() -> None:
 
 
 def test_a_void_account_lists_nothing() -> None:
-    """Where a look without noise leaves no promise, no draw is listed and nothing is said to be spent."""
+    """A look without noise leaves no promise: no draw is listed and nothing is said to be spent."""
     void = Accounting(draws=(SPLIT, EARLY), by_level=True, is_void=True)
     assert void.to_params()["accounting"] == []
     assert void.budget == {"epsilon": None, "delta": None, "per_level": [], "per_attribute": []}
