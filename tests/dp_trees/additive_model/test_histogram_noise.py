@@ -157,9 +157,9 @@ def test_more_attributes_are_asked_where_these_have_less_noise() -> None:
     """Of few rows; the evidence of each weighs the less. Of many rows all are measured either way."""
     pure, quiet = (plan_of(40, 1_500, 1.0, delta) for delta in (0.0, 1e-6))
     assert (pure.noise_law, quiet.noise_law) == (LAPLACE, GAUSSIAN)
-    assert 20 < pure.rule.asked < quiet.rule.asked <= 40
+    assert 20 < pure.rule.measured < quiet.rule.measured <= 40
     assert quiet.rule.attribute_weight < pure.rule.attribute_weight
-    assert quiet.histogram_draw.times == quiet.rule.asked
+    assert quiet.histogram_draw.times == quiet.rule.measured
     assert (pure.stated_rule()["noise"], quiet.stated_rule()["noise"]) == (LAPLACE, GAUSSIAN)
     pure, quiet = (plan_of(40, 100_000, 1.0, delta) for delta in (0.0, 1e-6))
     assert replace(quiet.rule, attribute_weight=0) == replace(pure.rule, attribute_weight=0)
@@ -186,7 +186,7 @@ def test_what_is_made_of_the_counts_is_told_the_variance_of_their_noise(rate: in
 def test_the_gaussian_noise_of_a_tiny_table_has_the_planned_law() -> None:
     """Thirty attributes: every published cell is its count plus discrete Gaussian noise, by enumeration."""
     plan = plan_of(30, 3, 30.0, 1e-2)
-    plan = replace(plan, rule=plan.rule.asking(30), delta=Fraction(1e-2))
+    plan = replace(plan, rule=plan.rule.measuring(30), delta=Fraction(1e-2))
     codes, labels = np.tile(np.array([[0, 0, 1]], dtype=np.uint8), (30, 1)), np.array([0, 1, 1])
     assert plan.histogram_draw.law == GAUSSIAN
     exact = np.array([[1, 1], [0, 1]])
