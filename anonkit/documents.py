@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from cattrs import Converter
 
 _Value = TypeVar("_Value")
-_KEY, _LEFT_OUT, _KEPT = "key", "left_out", "kept_as"
+_KEY, _LEFT_OUT, _AS_PART = "key", "left_out", "as_part"
 _DAMAGE = "a part of the params lacks a key or has one of the wrong kind"
 
 Loss = Annotated[float, "a privacy loss"]
@@ -54,7 +54,7 @@ def left_out(key: str | None = None) -> Mapping[str, Any]:
     return {_LEFT_OUT: True} if key is None else {_KEY: key, _LEFT_OUT: True}
 
 
-def kept_as(part: type[_Part], key: str | None = None, *, left_out: bool = False) -> Mapping[str, Any]:
+def as_part(part: type[_Part], key: str | None = None, *, left_out: bool = False) -> Mapping[str, Any]:
     """Return the metadata of a field that the document has as a part, by its `of` and `value`.
 
     Parameters
@@ -65,7 +65,7 @@ def kept_as(part: type[_Part], key: str | None = None, *, left_out: bool = False
     left_out : bool
         Whether the key is left out where the field has its default.
     """
-    return {_KEPT: part, _LEFT_OUT: left_out, **({} if key is None else {_KEY: key})}
+    return {_AS_PART: part, _LEFT_OUT: left_out, **({} if key is None else {_KEY: key})}
 
 
 class _Part:
@@ -151,7 +151,7 @@ def called(function: Callable[..., _Value], raw: Any, damage: str, *, closed: bo
 def _parameters(function: Callable[..., Any]) -> tuple[_Argument, ...]:
     types = get_type_hints(function, include_extras=True)
     return tuple(
-        _Argument(name=name, kind=types[name], key=name, required=one.default is one.empty, tag=None, kept=False)
+        _Argument(name=name, kind=types[name], key=name, required=one.default is one.empty, tag=None, is_part=False)
         for name, one in inspect.signature(function).parameters.items()
     )
 
@@ -170,8 +170,8 @@ def _written(part: _Part) -> dict[str, Any]:
         for name in entry.path:
             value = None if value is None else getattr(value, name)
         is_default = entry.default is not dataclasses.MISSING and value == entry.default
-        if entry.kept is not None and value is not None and not is_default:
-            value = entry.kept.of(value)
+        if entry.part is not None and value is not None and not is_default:
+            value = entry.part.of(value)
         if entry.spread:
             written |= {} if value is None else unstructure(value)
             continue
@@ -190,7 +190,7 @@ class _Entry:
     """Left out where there is none."""
     default: Any
     """Value with which the key is left out; `MISSING`: none."""
-    kept: Any
+    part: Any
     """Part in place of the value in the document; None: the value itself."""
     spread: bool
 
@@ -212,7 +212,7 @@ def _entries(kind: Any) -> tuple[_Entry, ...]:
                 path=tuple(attribute.split(".")),
                 if_any=(key or path).endswith("?"),
                 default=default,
-                kept=metadata.get(_KEPT),
+                part=metadata.get(_AS_PART),
                 spread=path.startswith("**"),
             )
         )
@@ -282,7 +282,7 @@ class _Argument:
     required: bool
     tag: _Entry | None
     """Entry that says of which kind the argument is."""
-    kept: bool
+    is_part: bool
     """True where the document has a part in place of the value."""
 
 
@@ -326,17 +326,17 @@ def _arguments(kind: Any) -> tuple[_Argument, ...]:
     arguments = []
     for name, required in found.items():
         own = by_path.get((name,)) if not kind._made_by or name not in by_key else by_key[name]
-        kept = None if own is None or kind._made_by else own.kept
+        part = None if own is None or kind._made_by else own.part
         tagged = own.path[0] if own is not None else name
         tags = [entry for entry in entries if len(entry.path) > 1 and entry.path[0] == tagged]
         arguments.append(
             _Argument(
                 name=name,
-                kind=types[name] if kept is None else kept | None if _allows_none(types[name]) else kept,
+                kind=types[name] if part is None else part | None if _allows_none(types[name]) else part,
                 key=name if own is None else None if own.spread else own.key,
                 required=required or (own is not None and own.spread),
                 tag=tags[0] if tags and len(_members(types[name])) > 1 else None,
-                kept=kept is not None,
+                is_part=part is not None,
             )
         )
     return tuple(arguments)
@@ -348,7 +348,7 @@ def _argument(raw: Mapping[str, Any], argument: _Argument) -> Any:
     if tag is not None and not (stored is None and _allows_none(kind)):
         kind = _member(kind, tag, raw.get(tag.key) if tag.if_any else raw[tag.key])
     found = _converter().structure(stored, kind)
-    return found.value if argument.kept and found is not None else found
+    return found.value if argument.is_part and found is not None else found
 
 
 def _allows_none(kind: Any) -> bool:

@@ -101,7 +101,7 @@ def _plain_type(hint: Any) -> type:
     return plain
 
 
-def told_parameters(method: object) -> dict[str, Any]:
+def stated_parameters(method: object) -> dict[str, Any]:
     """Return the parameters of a method for files of a release: all, but for defaults that are silent."""
     of_class: type = type(method)
     values = {declared.name: (getattr(method, declared.name), declared) for declared in parameters_of(of_class)}

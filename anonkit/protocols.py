@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar, runtime_checkable
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from anonkit.domains.coded_columns import CodedColumn
-    from anonkit.report.blocks import Details, JsonObject, ReportColumn
+    from anonkit.report.blocks import Budget, Details, JsonObject, ReportColumn
 
 _Counted = TypeVar("_Counted")
 
@@ -229,6 +229,33 @@ class Recodes(Protocol):
         ...
 
 
+class StatementOfDraws(Protocol):
+    """The draws of noise that a release makes of its rows, as its owner accounts for them."""
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the keys of the params that list the draws."""
+        ...
+
+    @property
+    def budget(self) -> Budget:
+        """The report's `budget` block: the loss of the draws."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoDraws:
+    """The statement of a release without noise."""
+
+    @property
+    def budget(self) -> Budget:
+        """Nothing is spent."""
+        return {}
+
+    def to_params(self) -> dict[str, Any]:
+        """Return no keys."""
+        return {}
+
+
 def _no_details() -> Details:
     return {}
 
@@ -240,14 +267,16 @@ class Draft:
     data: Source
     """The perturbed rows, in source order, with the columns of the unit; written in secret order unless
     `in_order`."""
-    params: JsonObject
-    """Content of `params.json` for consumers: public by design."""
+    published: JsonObject
+    """Content of `params.json` for consumers but for the statement: public by design."""
     columns: Sequence[ReportColumn]
     """The report's `columns` block."""
+    statement: StatementOfDraws = NoDraws()
+    """Every draw of noise. The account in the params and the budget in the report are made from it alone."""
     rows: JsonObject = field(default_factory=dict)
     """The report's `rows` block without `out`: rows read and suppressed, when the promise allows publishing them."""
     details: Details = field(default_factory=_no_details)
-    """Blocks the method adds to the report (`budget`, `utility`, `search`)."""
+    """Blocks the method adds to the report (`utility`, `search`)."""
     owner: JsonObject = field(default_factory=dict)
     """Measures computed from the source that the promise does not cover: for the owner's eyes only."""
     notes: Sequence[str] = ()
@@ -265,6 +294,19 @@ class Draft:
     """Given pairs of a quasi-identifier and a free name: the rows of `data` with its original cells under that name."""
     shown_before: frozenset[str] = frozenset()
     """Columns that the earlier release shows, of a batch: they stay, though every row may show the same of one."""
+
+    @cached_property
+    def params(self) -> JsonObject:
+        """Content of `params.json`: the statement is before the columns of the release."""
+        keys = list(self.published)
+        at = keys.index("columns") if "columns" in keys else 0
+        before, after = ({key: self.published[key] for key in part} for part in (keys[:at], keys[at:]))
+        return {**before, **self.statement.to_params(), **after}
+
+    @property
+    def blocks(self) -> Details:
+        """Blocks of the report: those of the method, and the budget."""
+        return {**self.details, "budget": self.statement.budget}
 
 
 @runtime_checkable

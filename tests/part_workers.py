@@ -43,7 +43,7 @@ class Elsewhere:
     def regrouped(
         self,
         deal: Callable[[Any], Iterable[Message]],
-        step: GroupStep,
+        steps: Sequence[GroupStep],
         items: Sequence[Any],
         groups: int,
     ) -> list[Message]:
@@ -51,12 +51,14 @@ class Elsewhere:
         self.calls.append(len(items))
         work = pickle.dumps(deal)
         said = [message for item in items for message in pickle.loads(work)(self._moved(item))]
-        together: dict[int, list[bytes]] = {}
-        for group, message in said:
-            assert 0 <= group < groups
-            together.setdefault(group, []).append(message)
-        work = pickle.dumps(step)
-        return [made for group, all_said in together.items() for made in pickle.loads(work)(group, all_said[::-1])]
+        for step in steps:
+            together: dict[int, list[bytes]] = {}
+            for group, message in said:
+                assert 0 <= group < groups
+                together.setdefault(group, []).append(message)
+            work = pickle.dumps(step)
+            said = [made for group, all_said in together.items() for made in pickle.loads(work)(group, all_said[::-1])]
+        return said
 
     def _moved(self, item: Any) -> Any:
         """Return a path, or several, as they are named there; files that are named otherwise are the same to all."""

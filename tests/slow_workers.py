@@ -43,11 +43,11 @@ def _slowed_task(made: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[A
 
 @functools.cache
 def _slow_down() -> None:
-    from anonkit.engines.reading.splits import DrawnSplits, ParquetSplits
+    from anonkit.engines.reading.splits import GeneratedSplits, ParquetSplits
     from anonkit.engines.writing.part_files import StoredSplits
     from anonkit.engines.writing.part_tasks import PartTask
 
-    for kind in (ParquetSplits, StoredSplits, DrawnSplits):
+    for kind in (ParquetSplits, StoredSplits, GeneratedSplits):
         kind.read = _slowed(kind.read)  # type: ignore[method-assign]
     PartTask._made = _slowed_task(PartTask._made)  # type: ignore[method-assign]
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from anonkit.documents import Loss, ParamsPart, ReportPart, called, kept_as, left_out, named, plain, read
+from anonkit.documents import Loss, ParamsPart, ReportPart, as_part, called, left_out, named, plain, read
 from anonkit.errors import ParameterError, ReleaseFormatError
 
 
@@ -150,9 +150,9 @@ class Ends(ParamsPart):
 class Ranges(ParamsPart, keys=("own", "other", "**spread")):
     """Ranges by their ends."""
 
-    own: range | None = field(default=None, metadata=kept_as(Ends))
-    other: range = field(default=range(0), metadata=kept_as(Ends, left_out=True))
-    spread: range = field(metadata=kept_as(Ends))
+    own: range | None = field(default=None, metadata=as_part(Ends))
+    other: range = field(default=range(0), metadata=as_part(Ends, left_out=True))
+    spread: range = field(metadata=as_part(Ends))
 
 
 TAGGED = {

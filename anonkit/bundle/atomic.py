@@ -33,7 +33,7 @@ _DONE = ".done"
 _FORM = re.compile(r"\..*\.anonkit-[0-9]+-[0-9a-f]{8}", re.DOTALL)
 _OWN: set[str] = set()
 """Real paths of the folders in which this process is at work."""
-_SAID: set[tuple[str, str]] = set()
+_LOGGED: set[tuple[str, str]] = set()
 _TURN, _TURNS = 0.05, 60
 """Seconds between two looks at a process that is putting files in place, and how often it is looked at."""
 _REPLACED = "replaced-"
@@ -204,19 +204,23 @@ def finish(folder: Path, stem: str) -> None:
     for staged in _staged(folder, stem):
         record = StagingRecord.of(staged)
         if record is None:
-            _say(staged, "was left alone: no record of this user on this machine says that anonkit made it")
+            _log_once(staged, "was left alone: no record of this user on this machine says that anonkit made it")
         elif _is_at_work(record, staged):
             if is_marked(staged):
-                _say(staged, "was left alone: the process that puts its files in place may still be at work")
+                _log_once(staged, "was left alone: the process that puts its files in place may still be at work")
         elif not is_marked(staged):
-            _say(staged, "is of an interrupted run and was never put in place; the next release there clears it away")
+            _log_once(
+                staged, "is of an interrupted run and was never put in place; the next release there clears it away"
+            )
         elif record.in_the_way(staged, folder):
-            _say(staged, "was left alone: a file that does not belong to a release is where one of its files would go")
+            _log_once(
+                staged, "was left alone: a file that does not belong to a release is where one of its files would go"
+            )
         elif not record.fits(staged, folder):
-            _say(staged, "was left alone: its files are not those that an interrupted run had prepared")
+            _log_once(staged, "was left alone: its files are not those that an interrupted run had prepared")
         else:
             _finish(staged, folder, record)
-            _say(staged, "was finished: an interrupted run had prepared these files and was putting them in place")
+            _log_once(staged, "was finished: an interrupted run had prepared these files and was putting them in place")
     for done in _staged(folder, stem, more=_DONE):
         record = StagingRecord.of(done.with_name(done.name.removesuffix(_DONE)))
         if record is not None and not _is_at_work(record, done):
@@ -299,11 +303,11 @@ def _is_at_work(record: StagingRecord, staged: Path) -> bool:
     return True
 
 
-def _say(staged: Path, what: str) -> None:
+def _log_once(staged: Path, what: str) -> None:
     """Log once in a process what was found beside a release."""
     message = (str(staged), what)
-    if message not in _SAID:
-        _SAID.add(message)
+    if message not in _LOGGED:
+        _LOGGED.add(message)
         _LOG.warning("%r beside the release %s.", staged.name, what)
 
 

@@ -100,15 +100,15 @@ class LabelledByWorkers:
     def regrouped(
         self,
         deal: Callable[[Item], Iterable[Message]],
-        step: GroupStep,
+        steps: Sequence[GroupStep],
         items: Sequence[Item],
         groups: int,
     ) -> list[Message]:
         """Work on groups of what is dealt of every item, with labels where they are needed. See `PartWorkers`."""
         if not any(self._is_outline(item) for item in items):
-            return self.workers.regrouped(deal, step, items, groups)
+            return self.workers.regrouped(deal, steps, items, groups)
         work = OnLabelled(function=partial(all_dealt, deal), columns=self.columns)
-        return self.workers.regrouped(work, step, [self._standing(item) for item in items], groups)
+        return self.workers.regrouped(work, steps, [self._standing(item) for item in items], groups)
 
     def bring(self, parts: Sequence[Path]) -> None:
         """Make the labels of files here whose rows are read here; see `BringsParts`."""

@@ -51,7 +51,7 @@ class PartWorkers(Protocol):
     def regrouped(
         self,
         deal: Callable[[Item], Iterable[Message]],
-        step: GroupStep,
+        steps: Sequence[GroupStep],
         items: Sequence[Item],
         groups: int,
     ) -> list[Message]:
@@ -60,10 +60,11 @@ class PartWorkers(Protocol):
         Parameters
         ----------
         deal : callable
-            Makes messages of an item, for groups below `groups`. It is picklable, as the step is; both may be called
+            Makes messages of an item, for groups below `groups`. It is picklable, as the steps are; all may be called
             twice, of which one answer counts.
-        step : callable
-            Called once for every group that was sent something, with the group and all that it was sent, in no order.
+        steps : sequence of callable
+            Each is called once for every group that was sent something, with the group and all that it was sent, in no
+            order. What it makes is sent to the groups of the next step.
         items : sequence
             As for `each`.
         groups : int
@@ -72,7 +73,7 @@ class PartWorkers(Protocol):
         Returns
         -------
         list of (int, bytes)
-            What the step has made, in no order.
+            What the last step has made, in no order.
 
         Raises
         ------

@@ -174,7 +174,7 @@ class Place:
         raise ParameterError(f"output ({text}) must end in .parquet, or in / for a folder", hint)
 
     @classmethod
-    def asked(cls, output: str | Path) -> tuple[Place, str | None]:
+    def of_output(cls, output: str | Path) -> tuple[Place, str | None]:
         """Read the place of a release to be written, and the form of its data beside the Parquet file, if any.
 
         Returns

@@ -127,7 +127,7 @@ class S3Bucket:
             with content.open("rb") as body:
                 self.client.put_object(Bucket=self.bucket, Key=key, Body=body, ChecksumSHA256=checked)
 
-        self._asked(put)
+        self._answer_of(put)
         return size, digest.hexdigest()
 
     def put_if(self, key: str, content: bytes, before: str | None) -> None:
@@ -144,7 +144,7 @@ class S3Bucket:
         checked = base64.b64encode(hashlib.sha256(content).digest()).decode()
         failure: AnonkitError | None = None
         try:
-            self._asked(
+            self._answer_of(
                 lambda: self.client.put_object(
                     Bucket=self.bucket, Key=key, Body=content, ChecksumSHA256=checked, **condition
                 ),
@@ -170,21 +170,21 @@ class S3Bucket:
             answer = self.client.get_object(Bucket=self.bucket, Key=key)
             return answer["Body"].read(), str(answer["ETag"])
 
-        return self._asked(read, absent=True)
+        return self._answer_of(read, absent=True)
 
     def pieces(self, key: str) -> Iterator[bytes] | None:
         """Return the bytes of an object. See `ObjectStore.pieces`."""
-        answer = self._asked(lambda: self.client.get_object(Bucket=self.bucket, Key=key), absent=True)
+        answer = self._answer_of(lambda: self.client.get_object(Bucket=self.bucket, Key=key), absent=True)
         return None if answer is None else self._streamed(answer["Body"])
 
     def _streamed(self, body: Any) -> Iterator[bytes]:
-        while piece := self._asked(lambda: body.read(_PIECE)):
+        while piece := self._answer_of(lambda: body.read(_PIECE)):
             yield piece
 
     def listed(self, prefix: str) -> list[ListedObject]:
         """Return objects by prefix. See `ObjectStore.listed`."""
         pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix)
-        found = self._asked(lambda: [item for page in pages for item in page.get("Contents", ())]) or []
+        found = self._answer_of(lambda: [item for page in pages for item in page.get("Contents", ())]) or []
         return [ListedObject(key=item["Key"], size=int(item["Size"]), modified=item["LastModified"]) for item in found]
 
     def delete(self, keys: Sequence[str]) -> None:
@@ -192,15 +192,17 @@ class S3Bucket:
         for start in range(0, len(keys), _AT_ONCE):
             named = [{"Key": key} for key in keys[start : start + _AT_ONCE]]
             delete = partial(self.client.delete_objects, Bucket=self.bucket)
-            self._asked(partial(delete, Delete={"Objects": named, "Quiet": True}))
+            self._answer_of(partial(delete, Delete={"Objects": named, "Quiet": True}))
 
-    def _asked(self, ask: Callable[[], Answer], *, conditional: bool = False, absent: bool = False) -> Answer | None:
+    def _answer_of(
+        self, request: Callable[[], Answer], *, conditional: bool = False, absent: bool = False
+    ) -> Answer | None:
         """Ask the store; what it says of a failure is not passed on, since it may quote addresses and keys."""
         from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
         denied = False
         try:
-            return ask()
+            return request()
         except ClientError as error:
             answer = error.response
             codes = {

@@ -75,9 +75,9 @@ def refuse_replacing(written: Iterable[Path], read: Iterable[Path]) -> None:
     ParameterError
         One of the first is one of the second, or lies in it or is found by it, or the other way round.
     """
-    kept = [(path, _real(path), is_pattern(path)) for path in read]
+    inputs = [(path, _real(path), is_pattern(path)) for path in read]
     for path in written:
-        for named, place, is_wild in kept:
+        for named, place, is_wild in inputs:
             if is_wild and _is_found(_real(path).parts, place.parts):
                 raise ParameterError(f"{str(path)!r} would be read by {str(named)!r} the next time", _HINT)
             if not _is_touched(_real(path), place):

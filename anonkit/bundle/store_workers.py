@@ -96,13 +96,13 @@ class FetchedByWorkers(StorePlace):
     def regrouped(
         self,
         deal: Callable[[Item], Iterable[Message]],
-        step: GroupStep,
+        steps: Sequence[GroupStep],
         items: Sequence[Item],
         groups: int,
     ) -> list[Message]:
         """Work on groups of what is dealt of every item, as a worker fetches it. See `PartWorkers.regrouped`."""
         work = OnFetched(function=partial(all_dealt, deal))
-        return self.workers.regrouped(work, step, [self._stored(item) for item in items], groups)
+        return self.workers.regrouped(work, steps, [self._stored(item) for item in items], groups)
 
     def bring(self, parts: Sequence[Path]) -> None:
         """Bring files whose rows are read here; those that lie elsewhere are here already."""

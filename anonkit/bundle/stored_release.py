@@ -249,15 +249,15 @@ class Release:
         """
         if self.is_dry_run:
             raise ParameterError("a dry run has no files to save", "release without dry_run")
-        place, copy = Place.asked(output)
+        place, copy = Place.of_output(output)
         refuse_existing(place, force)
         if copy is not None:
             refuse_taken_by_others(place, copy)
         staging = Staging(place.folder, place.stem, private=place.store is not None)
         renamed = self.place is None or self.place.stem != place.stem
         renamed = renamed or (place.store is not None and bool(self.place and self.place.copies()))
-        kept = None if renamed else self.place
-        more, copies = ((), ()) if kept is None else (kept.of_choice(), kept.of_copies())
+        same_place = None if renamed else self.place
+        more, copies = ((), ()) if same_place is None else (same_place.of_choice(), same_place.of_copies())
         made = None if copy is None or COPIES[copy] in copies else COPIES[copy]
         # copies last, as when a release is made
         suffixes = (*SIDECARS, *(suffix for suffix in more if made is None or suffix != SIGNATURE), DATA, *copies)

@@ -17,24 +17,28 @@ import numpy as np
 import pyarrow as pa
 
 from anonkit.checks.class_counts import (
+    ColumnValues,
     CountedValues,
     Domain,
+    DomainOfValues,
+    FactsOfValues,
     PeopleOfClasses,
     PeopleOfValues,
     RowsInUniformClasses,
+    RowsOfValues,
     ValuesOfClasses,
     WorstClass,
     published_figures,
 )
-from anonkit.checks.class_relation import ClassRelation, classes_of
-from anonkit.checks.clear_parts import ClearParts, KnownBeside, KnownValues, clear_measures, clear_parts
+from anonkit.checks.class_relation import ClassRelation, ColumnMeasure, classes_of
+from anonkit.checks.clear_parts import ClearParts, KnownBeside, KnownOfColumn, clear_measures, clear_parts
 from anonkit.checks.counted_as import ReadValues
 from anonkit.checks.diversity import UniformClasses, uniform_shares
-from anonkit.checks.people import Counts, HeldByPeople, PeopleCounts, class_check, value_check
-from anonkit.checks.value_confidence import Coding, ColumnConfidence, ConfidenceOfClasses, ListedValues, coding_of
+from anonkit.checks.people import Counts, PeopleCounts, ValueHolders, class_check, value_check
+from anonkit.checks.value_confidence import CodingOfValues, ColumnConfidence, ConfidenceOfClasses, ListedValues
 from anonkit.promises.guarantee import Check
 
-_AS_TOLD = ReadValues()
+_DEFAULT_READING = ReadValues()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +139,7 @@ def measure(
     target: str | None = None,
     listed: Sequence[str] = (),
     beside: KnownBeside | None = None,
-    reading: ReadValues = _AS_TOLD,
+    reading: ReadValues = _DEFAULT_READING,
 ) -> Disclosure:
     """Recount a table.
 
@@ -175,45 +179,49 @@ def measure(
     looked = tuple(dict.fromkeys((*valued, *(() if target is None else (target,)), *listed, *clear)))
     further = (*(() if unit is None else (unit,)), *(() if beside is None else beside.columns))
     with classes_of(table, quasi_identifiers, (*looked, *further)) as classes:
-        domains: list[Domain] = []
-        worst: list[WorstClass] = []
-        uniform: list[RowsInUniformClasses] = []
-        codings: dict[str, Coding] = {}
-        listed_people: dict[str, ListedValues] = {}
-        known: dict[str, KnownValues] = {}
-        for name, lines in classes.values_of(looked):
-            is_value = name in missing_is_value
+        records = int(classes.rows.sum())
+        values = {
+            name: ColumnValues(column=name, reading=reading, missing_is_value=name in missing_is_value)
+            for name in dict.fromkeys((*valued, *listed))
+        }
+        wanted: dict[tuple[str, str], ColumnMeasure] = {}
+        for name in looked:
             if name in listed:
-                codings[name] = coding_of(lines, name, reading, missing_is_value=is_value)
-            if name in valued:
-                domain = Domain.of(lines, name, reading, missing_is_value=is_value)
-                if by_people:
-                    domains.append(domain)
-                else:
-                    worst.append(WorstClass.of(domain, reading, int(classes.rows.sum()), recursive))
-            if by_people and name in valued and name in listed:
-                listed_people[name] = ListedValues.of(lines.connection, codings[name], domain)
+                wanted["coding", name] = CodingOfValues(values=values[name], by_people=by_people)
+            if name in valued and by_people:
+                wanted["domain", name] = DomainOfValues(values=values[name])
+            elif name in valued:
+                wanted["facts", name] = FactsOfValues(values=values[name], records=records)
             if name == target:
-                uniform.append(RowsInUniformClasses(domain=Domain.of(lines, name, reading, missing_is_value=True)))
+                wanted["rows", name] = RowsOfValues(column=name, reading=reading)
             if beside is not None and name in clear:
-                known[name] = KnownValues.of(lines, name, beside)
+                wanted["known", name] = KnownOfColumn(column=name, beside=beside)
+        of_columns = dict(zip(wanted, classes.of_columns(list(wanted.values())), strict=True))
+        known = {name: fact for (kind, name), fact in of_columns.items() if kind == "known"}
         parts = [] if beside is None else clear_measures(beside, known, unit)
         if by_people:
-            found = _by_people(classes, domains, sensitive, listed_people, unit, people, reading, recursive)
+            domains = [of_columns["domain", name] for name in valued]
+            codes = {name: of_columns["coding", name] for name in listed}
+            found = _by_people(classes, domains, sensitive, codes, unit, people, recursive)
         else:
+            worst = [WorstClass(values=values[name], records=records, recursive=tuple(recursive)) for name in valued]
             figures = {
-                each.domain.name: each.published(of) for each, of in zip(worst, classes.each(worst), strict=True)
+                each.values.column: each.published(of, of_columns["facts", each.values.column])
+                for each, of in zip(worst, classes.each(worst), strict=True)
             }
             found = {"sensitive": figures, "by_value": {}}
+        uniform = [] if target is None else [RowsInUniformClasses(column=target, reading=reading)]
         by_rows = [
-            ConfidenceOfClasses(name=name, coding=codings[name]) for name in listed if name not in found["by_value"]
+            ConfidenceOfClasses(name=name, coding=of_columns["coding", name].coding)
+            for name in listed
+            if name not in found["by_value"]
         ]
         results = classes.each([*uniform, *by_rows, *parts])
         rows = classes.rows
         for each in uniform:
-            found["uniform"] = uniform_shares(each.domain.name, rows, sum(next(results)), each.domain.rows)
+            found["uniform"] = uniform_shares(each.column, rows, sum(next(results)), of_columns["rows", each.column])
         for column in by_rows:
-            found["by_value"][column.name] = column.published(next(results), int(rows.sum()))
+            found["by_value"][column.name] = column.published(next(results), records)
         if beside is not None:
             found["clear"] = clear_parts(parts, list(results), beside.k)
     return _with_people(_disclosure(rows, **found), people)
@@ -240,7 +248,7 @@ def _with_people(found: Disclosure, people: PeopleCounts | None) -> Disclosure:
         return found
     if people is None:
         return replace(found, counts=replace(found.counts, parts=found.clear.of_people))
-    clear, check = found.clear.as_told(people.parts, int(people.classes.sum()))
+    clear, check = found.clear.with_published_people(people.parts, int(people.classes.sum()))
     return replace(found, clear=clear, checks=(*found.checks, check))
 
 
@@ -251,7 +259,6 @@ def _by_people(
     listed: Mapping[str, ListedValues],
     unit: str | None,
     people: PeopleCounts | None,
-    reading: ReadValues,
     recursive: Sequence[int],
 ) -> dict[str, Any]:
     """Return the figures of every class and of every value in it, from rows and people.
@@ -262,7 +269,7 @@ def _by_people(
         Of sensitive columns, and of those whose values are looked at one by one, each counted before the next one is.
     """
     rows, checks, everybody = classes.rows, [], classes.rows
-    counted = classes.each([ValuesOfClasses(domain=domain, unit=unit) for domain in domains])
+    counted = classes.each([ValuesOfClasses(values=domain.of, unit=unit) for domain in domains])
     of_values: list[tuple[Counts, int]] = []
     if people is not None:
         checks.append(class_check(people, rows))
@@ -271,38 +278,38 @@ def _by_people(
         assert unit is not None  # noqa: S101 - people are published, or counted here
         (groups,) = classes.each([PeopleOfClasses(unit=unit)])
         everybody = np.concatenate([np.zeros(0, dtype=np.int64), *groups])
-        persons = PeopleOfValues(domains=tuple(domains), unit=unit)
-        of_values = persons.published(classes.each_person(persons, unit)) if domains else []
+        persons = PeopleOfValues(values=tuple(domain.of for domain in domains), unit=unit)
+        of_values = persons.published(classes.each_person(persons, unit), domains) if domains else []
     diversity: dict[str, dict[str, float]] = {}
-    held: dict[str, HeldByPeople] = {}
+    holders: dict[str, ValueHolders] = {}
     by_value: dict[str, ColumnConfidence] = {}
     for at, (domain, groups) in enumerate(zip(domains, counted, strict=True)):
         own, name, whose = CountedValues.joined(groups, domain), domain.name, None
         if people is not None:
             checks.append(value_check(people, name, own.rows()))
             if checks[0].passed and checks[-1].passed:
-                held[name] = people.sensitive[name]
+                holders[name] = people.sensitive[name]
         else:
-            held[name] = own.held(everybody, domain, *of_values[at])
-        if name in held:
-            whose = (held[name], everybody)
+            holders[name] = own.published_holders(everybody, domain, *of_values[at])
+        if name in holders:
+            whose = (holders[name], everybody)
         if name in sensitive:
-            as_counted = domain.counted(reading, int(rows.sum()), whose)
+            as_counted = domain.counted(int(rows.sum()), whose)
             worst = own.worst(domain, as_counted, recursive, whose)
-            diversity[name] = published_figures([worst] if rows.size else [], as_counted)
-        if name in held and name in listed:
-            by_value[name] = listed[name].confidence(own.rows(), everybody, held[name])
+            diversity[name] = published_figures([worst] if rows.size else [], as_counted.strange)
+        if name in holders and name in listed:
+            by_value[name] = listed[name].confidence(own.rows(), everybody, holders[name])
     return {
         "everybody": everybody,
         "sensitive": diversity,
         "by_value": by_value,
-        "counts": people or PeopleCounts(classes=everybody, sensitive=held),
+        "counts": people or PeopleCounts(classes=everybody, sensitive=holders),
         "checks": tuple(checks),
     }
 
 
 def _disclosure(rows: Counts, everybody: Counts | None = None, **more: Any) -> Disclosure:
-    """Return what follows from the rows, and the people, of every class; `more` is what else was found."""
+    """Return the disclosure by the rows, and the people, of every class; `more` has the other fields."""
     return Disclosure(
         rows=int(rows.sum()),
         classes=rows.size,

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from anonkit.checks.class_relation import DealtClasses, classes_of, table_of
+from anonkit.checks.class_relation import ClassMeasure, DealtClasses, classes_of, table_of
 from anonkit.checks.table_scans import combined, scanned
 
 
@@ -74,7 +74,7 @@ _SETS = pa.schema([("rows", pa.string()), ("people", pa.int64()), ("nobodys", pa
 
 
 @dataclass(frozen=True, kw_only=True)
-class WholeSets:
+class WholeSets(ClassMeasure):
     """Lists the whole set of rows of each of some people."""
 
     unit: str

@@ -39,7 +39,8 @@ class Multiples:
 
     def at(self, halves: int) -> float:
         """Return so many half steps above the first, in the unit of the column."""
-        return float((2 * self.first + halves) * self.step / 2)
+        over, under = self.step.numerator, self.step.denominator
+        return (2 * self.first + halves) * over / (2 * under)  # the nearest double, as of a fraction
 
 
 def multiples_of(raw: Mapping[str, Any], bounds: tuple[float, float]) -> Multiples | None:

@@ -20,11 +20,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.checks.class_counts import Domain, has_order
-from anonkit.checks.class_relation import DealtClasses
+from anonkit.checks.class_counts import ColumnValues, has_order
+from anonkit.checks.class_relation import ClassMeasure, DealtClasses, TableOf
 from anonkit.checks.clear_parts import has_few
 from anonkit.checks.counted_as import ReadValues
-from anonkit.checks.people import Counts, HeldByPeople, ValueRows
+from anonkit.checks.people import Counts, ValueHolders, ValueRows
 from anonkit.checks.table_scans import Lines
 from anonkit.documents import ReportPart
 
@@ -84,7 +84,7 @@ class ColumnConfidence:
 
 
 def lift(confidence: Any, holders: Any, records: int) -> Any:
-    """Return how many times as likely a class makes a value as the table."""
+    """Return the ratio of the share of a value in a class to that in the table."""
     return confidence * records / holders
 
 
@@ -121,8 +121,9 @@ class Coding:
         return f"(SELECT c.*, {code} FROM {cells} AS c LEFT JOIN value_codes AS codes ON c.cell = codes.cell)"
 
 
-def coding_of(lines: Lines, name: str, reading: ReadValues, *, missing_is_value: bool) -> Coding:
+def coding_of(lines: Lines, values: ColumnValues) -> Coding:
     """Return the coding of the values of a column: strings by their folding, few values by themselves, or bands."""
+    name, reading, missing_is_value = values.column, values.reading, values.missing_is_value
     cell, kind = _cell_of(lines, name)
     counts = f"(SELECT {cell} AS cell, {lines.rows()} AS n FROM {lines.source} GROUP BY ALL)"
     if _is_text(kind):
@@ -287,7 +288,32 @@ class CodeShares:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConfidenceOfClasses:
+class CodingOfValues:
+    """Finds the coding of the values of a column, and, where people are counted, the code of each value."""
+
+    values: ColumnValues
+    by_people: bool
+
+    @property
+    def column(self) -> str:
+        """Column that it looks at."""
+        return self.values.column
+
+    def __call__(self, lines: Lines, table_of: TableOf) -> ListedValues:
+        """Find them."""
+        coding, codes = coding_of(lines, self.values), np.zeros(0, dtype=np.int64)
+        if self.by_people:
+            lines.connection.register("cells_of_values", table_of(self.values))
+            found = lines.connection.execute(
+                f"SELECT coalesce(min(code), -1) AS code FROM {coding.coded(lines.connection, 'cells_of_values')} "
+                "GROUP BY value ORDER BY value"
+            )
+            codes = np.asarray(found.fetchnumpy()["code"], dtype=np.int64)
+        return ListedValues(coding=coding, codes=codes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfidenceOfClasses(ClassMeasure):
     """Measures the confidence of the values of a column in some classes, by rows."""
 
     name: str
@@ -327,15 +353,7 @@ class ListedValues:
     codes: Counts
     """Code of each value, -1 for what does not count."""
 
-    @classmethod
-    def of(cls, connection: Any, coding: Coding, domain: Domain) -> ListedValues:
-        """Find the codes of the values of a domain."""
-        connection.register("cells_of_values", domain.cells)
-        cells = coding.coded(connection, "cells_of_values")
-        found = connection.execute(f"SELECT coalesce(min(code), -1) AS code FROM {cells} GROUP BY value ORDER BY value")
-        return cls(coding=coding, codes=np.asarray(found.fetchnumpy()["code"], dtype=np.int64))
-
-    def confidence(self, own: ValueRows, everybody: Counts, held: HeldByPeople) -> ColumnConfidence:
+    def confidence(self, own: ValueRows, everybody: Counts, holders_of_values: ValueHolders) -> ColumnConfidence:
         """Look at every value in the classes, by its published number of people.
 
         People of a band are at most those of its numbers together.
@@ -347,12 +365,14 @@ class ListedValues:
         everybody : array, shape (n_classes,)
             People of each class.
         """
-        n_codes, coded, records = len(self.coding.labels), self.codes[own.values], max(held.anybody, 1)
+        n_codes, coded, records = len(self.coding.labels), self.codes[own.values], max(holders_of_values.anybody, 1)
         some, known = coded >= 0, self.codes >= 0
         pairs, at = np.unique(own.classes[some] * n_codes + coded[some], return_inverse=True)
         classes, codes = pairs // max(n_codes, 1), pairs % max(n_codes, 1)
-        people = np.bincount(at, held.values[some], minlength=pairs.size).astype(np.int64)
+        people = np.bincount(at, holders_of_values.values[some], minlength=pairs.size).astype(np.int64)
         shares = CodeShares.of(classes, codes, np.minimum(people, everybody[classes]), everybody)
-        holders = np.bincount(self.codes[known], held.everywhere[known], minlength=n_codes).astype(np.int64)
+        holders = np.bincount(self.codes[known], holders_of_values.everywhere[known], minlength=n_codes).astype(
+            np.int64
+        )
         holders = np.minimum(holders[shares.codes], records)
         return shares.published(self.coding, holders, records, int(everybody.sum()))

@@ -191,7 +191,7 @@ def _show_outcome(outcome: Outcome, as_json: bool, display: ShownArguments) -> N
         return
     if outcome.quiet:
         for line in outcome.even_quiet:
-            _say(one_line(display.text(line)))
+            _print_on_stderr(one_line(display.text(line)))
     else:
         if outcome.text:
             click.echo(laid_out(display.text(outcome.text)), color=_color())
@@ -199,7 +199,7 @@ def _show_outcome(outcome: Outcome, as_json: bool, display: ShownArguments) -> N
             show_note(display.text(note))
     for warning in outcome.warnings:
         label = click.style("Warning:", fg="yellow", bold=True)
-        _say(f"{label} {one_line(display.text(warning))}")
+        _print_on_stderr(f"{label} {one_line(display.text(warning))}")
     _show_owner_lines(outcome.owner_lines, display)
     if failure is not None:
         _show_refusal(failure, as_json, display)
@@ -226,7 +226,7 @@ def _to_nobody(stream: TextIO) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _say(text: str) -> None:
+def _print_on_stderr(text: str) -> None:
     """Show lines on stderr; where it takes none, the work and its exit code count all the same."""
     try:
         click.echo(text, err=True, color=_color())
@@ -236,12 +236,12 @@ def _say(text: str) -> None:
 
 def _show_owner_lines(lines: Sequence[str], display: ShownArguments) -> None:
     if lines:
-        _say(laid_out(display.text("\n".join(lines))))
+        _print_on_stderr(laid_out(display.text("\n".join(lines))))
 
 
 def show_note(text: str) -> None:
     """Show a note on stderr."""
-    _say(f"Note: {one_line(text)}")
+    _print_on_stderr(f"Note: {one_line(text)}")
 
 
 def _show_refusal(refusal: AnonkitError, as_json: bool, display: ShownArguments) -> None:
@@ -250,9 +250,9 @@ def _show_refusal(refusal: AnonkitError, as_json: bool, display: ShownArguments)
     if as_json:
         _print_json({"ok": False, **_as_document(refusal)})
         return
-    _say(f"{click.style('Error:', fg='red', bold=True)} {one_line(refusal.message)}")
+    _print_on_stderr(f"{click.style('Error:', fg='red', bold=True)} {one_line(refusal.message)}")
     if refusal.hint:
-        _say(f"{click.style('Hint:', bold=True)} {one_line(refusal.hint)}")
+        _print_on_stderr(f"{click.style('Hint:', bold=True)} {one_line(refusal.hint)}")
 
 
 def _as_document(refusal: AnonkitError) -> dict[str, Any]:

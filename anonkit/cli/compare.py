@@ -175,9 +175,9 @@ def _text(comparison: Comparison, output: str | None) -> str:
         for part in (*textwrap.wrap(one_line(block["sentence"]), _WIDTH, break_on_hyphens=False), "")
     ]
     reasons = [
-        f"{point.label}: {one_line(on_command_line(point.told))}"
+        f"{point.label}: {one_line(on_command_line(point.refusal))}"
         for point in comparison.points
-        if point.told is not None
+        if point.refusal is not None
     ]
     lines.append(
         f"{head_of.partition(' ')[0]}: best of three models; guessing has {'0.5' if measure == 'auc' else '0'}."

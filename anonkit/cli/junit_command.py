@@ -49,7 +49,7 @@ class JunitCommand(ShortHelp):
         except BaseException as error:
             if path is not None:
                 with suppress(AnonkitError):  # the file could be written before; what went wrong is shown
-                    _write(Path(path), str(ctx.params.get("table")), *_said(error))
+                    _write(Path(path), str(ctx.params.get("table")), *_kind_and_message(error))
             raise
 
 
@@ -83,7 +83,7 @@ def _write(path: Path, name: str, code: str, message: str) -> None:
     write_text(path, junit_error(redacted(name), code, message), force=True)
 
 
-def _said(error: BaseException) -> tuple[str, str]:
+def _kind_and_message(error: BaseException) -> tuple[str, str]:
     """Return word and message of an error; of one that is not anonkit's only what it is, since it may quote cells."""
     if isinstance(error, AnonkitError):
         return error.code, error.for_command_line()[0]

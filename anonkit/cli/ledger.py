@@ -276,15 +276,15 @@ def _row(entry: Entry) -> tuple[str, ...]:
 
 
 def _document(standing: DatasetState) -> dict[str, Any]:
-    from anonkit.ledger.neighbour_totals import holds_for
+    from anonkit.ledger.neighbour_totals import neighbours_json
     from anonkit.promises.guarantee import loss_json
 
-    holds = standing.allowance.neighbours
+    neighbours = standing.allowance.neighbours
     return {
         "dataset": standing.dataset,
         "totals": [one.to_dict() for one in standing.totals],
         "budget": None if standing.budget is None else loss_json(standing.budget),
-        "budget_neighbours": None if holds is None else holds_for(holds),
+        "budget_neighbours": None if neighbours is None else neighbours_json(neighbours),
         "epsilon": loss_json(standing.epsilon),
         "delta": standing.delta,
         "left": None if standing.left is None else loss_json(standing.left),
@@ -299,7 +299,7 @@ def _document(standing: DatasetState) -> dict[str, Any]:
                 "k": entry.k,
                 "epsilon": None if entry.epsilon is None else loss_json(entry.epsilon),
                 "delta": entry.delta,
-                "for": None if entry.neighbours is None else holds_for(entry.neighbours),
+                "for": None if entry.neighbours is None else neighbours_json(entry.neighbours),
                 "rows_of_one_person": entry.cap,
                 "state": str(entry.state),
                 "counts": entry.counts,

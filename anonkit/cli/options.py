@@ -192,14 +192,14 @@ def refuse_seed_alone(seed: int | None, not_for_release: bool) -> None:
 class OwnerAsReader:
     """The presence of the owner as the reader."""
 
-    is_asked: bool
+    is_declared: bool
     """The owner declared so."""
     is_at_terminal: bool
     """No option declares it, and somebody sits at a terminal whose lines no log keeps."""
 
     def reads(self, *, quiet: bool) -> bool:
         """Return True if the owner's measures are shown."""
-        return self.is_asked or (self.is_at_terminal and not quiet)
+        return self.is_declared or (self.is_at_terminal and not quiet)
 
     def has_it_measured(self, *, quiet: bool, dry_run: bool, method: str | None = None) -> bool:
         """Return True if the source is measured for the owner.
@@ -211,8 +211,8 @@ class OwnerAsReader:
         method : str, optional
             Name of the method, where one is about to search or to draw.
         """
-        if self.is_asked or not self.reads(quiet=quiet):
-            return self.is_asked
+        if self.is_declared or not self.reads(quiet=quiet):
+            return self.is_declared
         return not dry_run or (method is not None and not _may_draw_noise(method))
 
 
@@ -223,7 +223,7 @@ def _may_draw_noise(method: str) -> bool:
 
 
 def _reader(owner: bool | None) -> OwnerAsReader:
-    return OwnerAsReader(is_asked=owner is True, is_at_terminal=owner is None and _may_ask())
+    return OwnerAsReader(is_declared=owner is True, is_at_terminal=owner is None and _is_interactive())
 
 
 owner_option = option_group(
@@ -438,12 +438,12 @@ def _account(ledger: str | None, no_ledger: bool, **fields: Any) -> Account:
         raise WrongUsage("--new-ledger and --no-ledger exclude each other")
     return Account(
         ledger=None if no_ledger else Where.FOUND if ledger is None else ledger,
-        was_handed_out=_was_handed_out if _may_ask() else None,
+        was_handed_out=_was_handed_out if _is_interactive() else None,
         **fields,
     )
 
 
-def _may_ask() -> bool:
+def _is_interactive() -> bool:
     """Return True if somebody sits at a terminal who can answer."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() and not os.environ.get("CI")
 

@@ -94,7 +94,7 @@ class _ProgressLine:
         self._number = 0
         self._share = 0.0
         self._begin = 0.0
-        self._is_drawn = False
+        self._is_shown = False
 
     def note(self, step: str, share: float) -> None:
         """Take note of how far a step is; a `Progress`."""
@@ -120,10 +120,10 @@ class _ProgressLine:
         place = f"{self._number} of {len(self._steps)}" if self._steps else f"step {self._number}"
         self._stream.write(f"{_CLEARED}{place}: {self._step}{share}, {now - self._begin:.0f} s")
         self._stream.flush()
-        self._is_drawn = True
+        self._is_shown = True
 
     def end(self) -> None:
         """Empty the line."""
-        if self._is_drawn:
+        if self._is_shown:
             self._stream.write(_CLEARED)
             self._stream.flush()

@@ -171,7 +171,7 @@ def _text(release: str, reconstruction: Reconstruction, written: Sequence[str | 
     if reconstruction.described is None:
         lines = [click.style(one_line(f"Read the mixture of {release}{rows}"), bold=True)]
         lines.append(one_line(f"Columns    {', '.join(document['columns'])}"))
-        return "\n".join([*lines, *_pair_lines(reconstruction), *_asked_lines(reconstruction, written)])
+        return "\n".join([*lines, *_pair_lines(reconstruction), *_requested_lines(reconstruction, written)])
     head = f"Learned {document['target']} from {release}{rows}"
     lines = [click.style(one_line(head), bold=True)]
     shares = ", ".join(f"{name} {percent(share['share'])}" for name, share in document["classes"].items())
@@ -182,7 +182,7 @@ def _text(release: str, reconstruction: Reconstruction, written: Sequence[str | 
     lines += [] if reconstruction.vote is None else [f"Vote       {_VOTES[reconstruction.vote]}"]
     lines += _pair_lines(reconstruction)
     lines += [] if reconstruction.scores is None else _score_lines(reconstruction.scores, list(document["classes"]))
-    return "\n".join([*lines, *_asked_lines(reconstruction, written)])
+    return "\n".join([*lines, *_requested_lines(reconstruction, written)])
 
 
 def _pair_lines(reconstruction: Reconstruction) -> list[str]:
@@ -198,7 +198,7 @@ def _pair_lines(reconstruction: Reconstruction) -> list[str]:
     return [f"Pairs      {text}"] if text else []
 
 
-def _asked_lines(reconstruction: Reconstruction, written: Sequence[str | None]) -> list[str]:
+def _requested_lines(reconstruction: Reconstruction, written: Sequence[str | None]) -> list[str]:
     """Return the requested tables, and the files that were written."""
     from anonkit.report.wording import number
 

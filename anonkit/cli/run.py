@@ -99,7 +99,7 @@ def command(
 
     if is_experiment(recipe):
         _refuse_given(
-            {**output, "owner": reader.is_asked, "seed": seed is not None},
+            {**output, "owner": reader.is_declared, "seed": seed is not None},
             ("force",),
             "an experiment makes no release that could have",
         )
@@ -201,11 +201,11 @@ def _text(report: ExperimentReport) -> str:
     lines = [click.style(experiment.title, bold=True), experiment.paper]
     lines.append(f"{len(report.measured):,} configurations, {report.runs:,} runs{done}")
     if report.verdicts:
-        lines += ["", *(line for one in report.verdicts for line in _said(one))]
+        lines += ["", *(line for one in report.verdicts for line in _verdict_lines(one))]
     return "\n".join([*lines, "", *(f"Wrote {path}" for path in report.files)])
 
 
-def _said(one: ClaimVerdict) -> list[str]:
+def _verdict_lines(one: ClaimVerdict) -> list[str]:
     colour = {"held": "green", "not held": "red"}.get(one.word, "yellow")
     return [f"{click.style(one.word.ljust(14), fg=colour)} {one.claim.says}", f"{'':14} {one.seen}"]
 

@@ -32,8 +32,8 @@ _LEFT_OUT = {
 """Options that few people need, by what they are about."""
 
 
-def _show_all(ctx: click.Context, option: click.Parameter, asked: bool) -> None:
-    if asked and not ctx.resilient_parsing:
+def _show_all(ctx: click.Context, option: click.Parameter, is_set: bool) -> None:
+    if is_set and not ctx.resilient_parsing:
         ctx.meta[HELP_ALL] = True
         click.echo(ctx.get_help(), color=ctx.color)
         ctx.exit()

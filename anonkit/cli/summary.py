@@ -85,11 +85,11 @@ def release_outcome(
     that were not used unchanged. The owner's lines are apart from all of that.
     """
     is_read = reader.reads(quiet=quiet)
-    is_plan = release.is_plan and not reader.is_asked  # nothing was counted for it
+    is_plan = release.is_plan and not reader.is_declared  # nothing was counted for it
     return Outcome(
-        text=release_text(release, owner_report, owner=reader.is_asked, more=is_plan or not is_read),
-        document=release_document(release, owner_report, owner=reader.is_asked),
-        notes=notes_of(release, owner=reader.is_asked),
+        text=release_text(release, owner_report, owner=reader.is_declared, more=is_plan or not is_read),
+        document=release_document(release, owner_report, owner=reader.is_declared),
+        notes=notes_of(release, owner=reader.is_declared),
         owner_lines=owner_block(release) if is_read else [],
         warnings=[] if is_read else public_warnings(release),
         quiet=quiet,

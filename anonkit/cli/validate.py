@@ -285,7 +285,7 @@ def command(
         notes=[
             *validation.notes,
             *dict.fromkeys(str(cannot_be_repeated(name)) for name in validation.uncountable),
-            *_told_of_strays(stored),
+            *_notes_on_strays(stored),
         ],
         quiet=quiet,
         failure=_failure(table, validation),
@@ -345,7 +345,7 @@ def _release_at(table: str, *, is_table: bool) -> Place | None:
     return None
 
 
-def _told_of_strays(place: Place | None) -> list[str]:
+def _notes_on_strays(place: Place | None) -> list[str]:
     strays = 0 if place is None else place.stray_objects
     return (
         []

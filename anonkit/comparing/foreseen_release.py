@@ -204,9 +204,9 @@ class Halves:
         if isinstance(outcome, AnonkitError):
             message, hint = outcome.told
             refused = message if hint is None else f"{message} ({hint})"
-            return replace(empty, told=refused)
+            return replace(empty, refusal=refused)
         if outcome.report["rows"].get("out") == 0:
-            return replace(empty, told=NO_ROW)
+            return replace(empty, refusal=NO_ROW)
         models = models_of_release(outcome, self._scored, self.target, self.task, most=LEARNED)
         scores = scores_of(models)
         best = name_of_best(scores, MEASURE[self.task])

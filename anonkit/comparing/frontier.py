@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 
 
 MARGIN = 0.02
-"""Loss of AUC or R² against the best release of its kind that a stronger protection may cost."""
+"""Loss of AUC or R² against the best release of its kind that a stronger protection may cost: a convention.
+
+How often the advice keeps it: docs/how-to/compare-methods.md, `python recipes/benchmarks/compare_advice.py`."""
 _LONGEST_NAME = 13
 """Characters of a column's name in a cell of a table."""
 _SHOWN = 3
@@ -285,7 +287,7 @@ def comparison_fragment(comparison: Mapping[str, Any]) -> str:
         f'<p class="banner">{_text(OWNER_BANNER)}</p>',
         f"<p>Target {_text(comparison['target'])}, {comparison['rows']:,} rows: {_text(comparison['protocol'])}.</p>",
         *_advice(comparison, "h4"),
-        FrontierFigure(document=comparison).drawn_inline(),
+        FrontierFigure(document=comparison).inline_svg(),
         *_price(comparison["looking"], "h4"),
         f'<details><summary>All figures</summary><div class="wide">'
         f"{_table(comparison['points'], comparison['raw'], measure)}</div></details>",
@@ -296,14 +298,14 @@ def comparison_fragment(comparison: Mapping[str, Any]) -> str:
 
 def _figure(points: Sequence[Mapping[str, Any]], raw: float | None, measure: str) -> str:
     """Return the plot with its legend and its remarks."""
-    drawn = drawable(points, measure)
-    if not drawn:
+    plotted = drawable(points, measure)
+    if not plotted:
         return "<p>No release could be measured.</p>"
-    methods = list(dict.fromkeys(point["method"] for point in drawn))
+    methods = list(dict.fromkeys(point["method"] for point in plotted))
     return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{_text(title_of(drawn, measure))}; the '
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{_text(title_of(plotted, measure))}; the '
         'table below has the same figures.">'
-        f"{plot(drawn, raw, measure)}</svg>"
+        f"{plot(plotted, raw, measure)}</svg>"
         f"{_legend(methods)}"
         '<figcaption class="quiet">Releases of one method are joined; a mark is named by its k or ε where there is '
         "room.</figcaption>"
@@ -366,7 +368,7 @@ def _table(points: Sequence[Mapping[str, Any]], raw: Mapping[str, Any], measure:
             [
                 point["label"],
                 *_scores(point, models, measure),
-                *_kept(point),
+                *_column_changes(point),
                 *(_risk(point["attacks"].get(name)) for name in _ATTACKS),
                 *_alone(point.get("with_clear_columns")),
             ]
@@ -376,7 +378,7 @@ def _table(points: Sequence[Mapping[str, Any]], raw: Mapping[str, Any], measure:
     return f"<table><thead><tr>{names}</tr></thead><tbody>{cells}</tbody></table>"
 
 
-def _kept(point: Mapping[str, Any]) -> list[str]:
+def _column_changes(point: Mapping[str, Any]) -> list[str]:
     """Return the number of lost columns, and those of the others that moved most."""
     moves = point.get("columns_changed", ())
     shares = [move for move in moves if move["measure"] == "share of the rows"]

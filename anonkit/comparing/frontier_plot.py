@@ -47,28 +47,28 @@ class FrontierFigure:
     @property
     def svg(self) -> str:
         """The figure on white, for a file or a slide; it needs nothing outside."""
-        return self._drawn(f'width="{WIDTH}" style="color: #1b1f24; background: #fff" ')
+        return self._svg(f'width="{WIDTH}" style="color: #1b1f24; background: #fff" ')
 
     def _repr_html_(self) -> str:
-        return self.drawn_inline()
+        return self.inline_svg()
 
-    def drawn_inline(self) -> str:
+    def inline_svg(self) -> str:
         """Return the figure for a page whose ink and ground it takes."""
-        return self._drawn('style="max-width: 100%; height: auto" ')
+        return self._svg('style="max-width: 100%; height: auto" ')
 
-    def _drawn(self, look: str) -> str:
+    def _svg(self, look: str) -> str:
         measure = measure_of(self.document)
         points, raw = self.document["points"], self.document["raw"][measure]
-        drawn = drawable(points, measure)
-        if not drawn:
+        plotted = drawable(points, measure)
+        if not plotted:
             return _empty(look)
-        legend, height = _legend_lines(list(dict.fromkeys(point["method"] for point in drawn)))
+        legend, height = _legend_lines(list(dict.fromkeys(point["method"] for point in plotted)))
         base = HEIGHT + height
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" class="anonkit-figure" {look}'
-            f'viewBox="0 0 {WIDTH} {base + 30}" role="img" aria-label="{_text(title_of(drawn, measure))}" '
+            f'viewBox="0 0 {WIDTH} {base + 30}" role="img" aria-label="{_text(title_of(plotted, measure))}" '
             f'font-family="system-ui, sans-serif" font-size="13" fill="currentColor">'
-            f"<style>{_COLOURS}</style>{plot(drawn, raw, measure)}{legend}"
+            f"<style>{_COLOURS}</style>{plot(plotted, raw, measure)}{legend}"
             f'<text x="{_LEFT}" y="{base + 16}" font-size="12">{_text(OWNER_BANNER)}</text></svg>'
         )
 
@@ -83,16 +83,16 @@ def drawable(points: Sequence[Mapping[str, Any]], measure: str) -> list[Mapping[
     return [point for point in points if point[measure] is not None and "linkability" in point["attacks"]]
 
 
-def title_of(drawn: Sequence[Mapping[str, Any]], measure: str) -> str:
+def title_of(plotted: Sequence[Mapping[str, Any]], measure: str) -> str:
     """Return the text that is read out instead of the plot."""
-    return f"{len(drawn)} releases by linkability risk and {MEASURES[measure]}"
+    return f"{len(plotted)} releases by linkability risk and {MEASURES[measure]}"
 
 
-def plot(drawn: Sequence[Mapping[str, Any]], raw: float | None, measure: str) -> str:
+def plot(plotted: Sequence[Mapping[str, Any]], raw: float | None, measure: str) -> str:
     """Return axes and marks, in a space of WIDTH x HEIGHT pixels: the shape by method, limits as a line."""
-    heights = [point[measure] for point in drawn] + ([raw] if raw is not None else [])
+    heights = [point[measure] for point in plotted] + ([raw] if raw is not None else [])
     low, high = _span(heights, 0.0 if measure == "auc" else -math.inf)
-    right = min(1.0, 1.15 * max(0.02, *(point["attacks"]["linkability"]["ci"][1] for point in drawn)))
+    right = min(1.0, 1.15 * max(0.02, *(point["attacks"]["linkability"]["ci"][1] for point in plotted)))
 
     def x(risk: float) -> float:
         return float(_LEFT + (WIDTH - _LEFT - _RIGHT) * math.sqrt(min(max(risk, 0.0) / right, 1.0)))
@@ -107,14 +107,16 @@ def plot(drawn: Sequence[Mapping[str, Any]], raw: float | None, measure: str) ->
             f'stroke-dasharray="6 4"/><text x="{WIDTH - _RIGHT}" y="{y(raw) - 6:.1f}" text-anchor="end">'
             f"the rows as they are: {raw:.3f}</text>"
         )
-    methods = list(dict.fromkeys(point["method"] for point in drawn))
+    methods = list(dict.fromkeys(point["method"] for point in plotted))
     taken: list[tuple[float, float]] = []
     for number, method in enumerate(methods):
         parts.append(
-            _curve([point for point in drawn if point["method"] == method], number, x, lambda point: y(point[measure]))
+            _curve(
+                [point for point in plotted if point["method"] == method], number, x, lambda point: y(point[measure])
+            )
         )
-    places = [(x(point["attacks"]["linkability"]["risk"]), y(point[measure])) for point in drawn]
-    for point, (across, up) in zip(drawn, places, strict=True):
+    places = [(x(point["attacks"]["linkability"]["risk"]), y(point[measure])) for point in plotted]
+    for point, (across, up) in zip(plotted, places, strict=True):
         parts.append(_name(_short(point), across, up, places, taken))
     return "".join(parts)
 

@@ -225,13 +225,13 @@ class FrontierPoint(
     """Rows of the source that are not released, by class of the target, as the owner report has them."""
     measure: str = "auc"
     """Measure of the best model: `auc` of classes, `r2` of a number."""
-    told: str | None = None
+    refusal: str | None = None
     """Why there is no release, when there is none, for either kind of reader (`anonkit.errors.spoken`)."""
 
     @property
     def refused(self) -> str | None:
         """Why there is no release, when there is none."""
-        return None if self.told is None else in_python(self.told)
+        return None if self.refusal is None else in_python(self.refusal)
 
     @property
     def setting(self) -> str:

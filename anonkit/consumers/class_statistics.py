@@ -105,11 +105,11 @@ class ClassStatistics:
             When a column is missing or holds values that cannot come from its mechanism; rows are counted, never shown.
         """
         classes = self._labels(data) if labels is None else labels
-        asked_codes = self._asked(data)
+        answered = self._answered_attributes(data)
         for position, attribute in enumerate(self.table.attributes):
             if attribute.name not in self.only:
                 continue
-            rows = slice(None) if asked_codes is None else np.flatnonzero(asked_codes == position)
+            rows = slice(None) if answered is None else np.flatnonzero(answered == position)
             self._merge(attribute.name, self._summed(attribute, data, classes, rows))
         self.label_counts = self.label_counts + np.bincount(classes, minlength=self.n_classes)
 
@@ -143,7 +143,7 @@ class ClassStatistics:
         _refuse_unknown(target.name, codes == UNKNOWN)
         return codes
 
-    def _asked(self, data: Columns) -> IntArray | None:
+    def _answered_attributes(self, data: Columns) -> IntArray | None:
         name = self.table.asked_column
         if name is None:
             return None

@@ -109,9 +109,9 @@ def learned_from_files(
             "read the file as it is, or table by table with anonkit.consumers.aggregate_tables",
         )
     if params.get("format") == STATEMENT:
-        kept = "figures and no rows" if shows_no_rows(params) else "ordinary rows of a noisy table, and no model"
+        published = "figures and no rows" if shows_no_rows(params) else "ordinary rows of a noisy table, and no model"
         raise ParameterError(
-            f"the release holds {kept}: nothing is reconstructed from it",
+            f"the release holds {published}: nothing is reconstructed from it",
             "read its figures" if shows_no_rows(params) else "train on its rows as they are",
         )
     if params.get("format") in FORESTS:

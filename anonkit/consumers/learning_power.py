@@ -25,6 +25,8 @@ from anonkit.published.randomized_table import PublishedAttribute
 if TYPE_CHECKING:
     from anonkit.consumers.naive_bayes import Model
 
+# Sizes of effects and levels of tests are conventions (docs/how-to/reconstruct.md). How often they warn is
+# measured by `python recipes/benchmarks/told_or_not.py`.
 SHARE_EFFECT = 0.1
 """Difference of a class from the others, in the share of a value or the mean of a number as a share of its bounds."""
 SHIFT_EFFECT = 0.5
@@ -39,7 +41,7 @@ _RANK = 1e-9  # share of the largest below which a variance is rounding
 _ENOUGH = 5  # answers a contrast from which the law of all together is near χ²
 _MOST_COMPARED = 512  # pairs of class and value: of more values the commonest are compared
 _HEAVY = 20  # times as many where noise has heavy tails
-_UNTOLD_REACH = 0.2  # half a 95 % interval of every class's share, above which the base rate is unknown
+_UNKNOWN_REACH = 0.2  # half a 95 % interval of every class's share, above which the base rate is unknown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,8 +122,8 @@ def learning_power(model: Model) -> LearningPower:
         rows,
     )
     return LearningPower(
-        class_effect_told=bool((np.abs(contrasts) > reach).any()) or _told_together(parts),
-        base_rate_told=bool(base.min() <= _UNTOLD_REACH),
+        class_effect_told=bool((np.abs(contrasts) > reach).any()) or _differ_jointly(parts),
+        base_rate_told=bool(base.min() <= _UNKNOWN_REACH),
         rows_for_class_effect=_whole(float(needed.min())) if needed.size else None,
         rows_for_base_rate=_whole(float(counted.max())),
         rows=rows,
@@ -138,7 +140,7 @@ def _rows_needed(factor: float, variance: FloatArray, fixed: FloatArray, effect:
     return np.asarray((growing + np.sqrt(growing**2 + 4 * slope**2 * factor**2 * fixed)) / (2 * slope**2))
 
 
-def _told_together(parts: list[_Contrasts]) -> bool:
+def _differ_jointly(parts: list[_Contrasts]) -> bool:
     """Return True if the contrasts of all attributes with answers enough are too large together to be noise."""
     from scipy.special import chdtrc
 

@@ -166,9 +166,9 @@ def _summed(table: NoisyCells, names: Sequence[str], allowed: Mapping[str, BoolA
         whole = whole and bool(wanted[np.isin(groups, touched)].all())
         counts = np.take(counts, touched, axis=axis).sum(axis=axis, keepdims=True)
         draws *= touched.size
-    kept = [axis for axis, name in enumerate(table.names) if name in names]
-    counts = counts.reshape([counts.shape[axis] for axis in kept])
-    shown = [table.names[axis] for axis in kept]
+    axes = [axis for axis, name in enumerate(table.names) if name in names]
+    counts = counts.reshape([counts.shape[axis] for axis in axes])
+    shown = [table.names[axis] for axis in axes]
     counts = counts.transpose([shown.index(name) for name in names])
     groups_of = [table.groups[table.names.index(name)] for name in names]
     exact = np.full((1,) * len(names), whole)

@@ -27,8 +27,8 @@ from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray
 from anonkit.domains.number_bins import Categories, Grid
 from anonkit.domains.public_rules import PublicRules
 from anonkit.errors import ParameterError, refusing_damage
+from anonkit.published.code_rules import CodeRules
 from anonkit.published.column_means import ColumnCounts, counts_of_columns
-from anonkit.published.kept_rules import KeptRules
 from anonkit.published.marginal_tables import OneWayTable, PairTable
 from anonkit.published.product_mixtures import FORMATS, ProductMixtures, codes_of_rows, dealt
 from anonkit.published.quoted_names import which_column
@@ -409,17 +409,17 @@ class MarginalModel(ColumnAnswers):
         numbers = dealt(weights, n_rows, words) if n_rows else np.zeros(len(weights), dtype=np.int64)
         cells = zip(self.domains.items(), codes_of_rows(self._mixtures, numbers, words, self._allowed), strict=True)
         shown = self._shown
-        drawn = {name: places_of_cells(own, domain, shown[name], words) for (name, domain), own in cells}
+        codes = {name: places_of_cells(own, domain, shown[name], words) for (name, domain), own in cells}
         if self._rules.never:
             allowed = {
                 name: own[cells_of_places(self.domains[name], shown[name])] for name, own in self._allowed.items()
             }
-            kept = KeptRules.of(self._rules, shown, self.target, allowed=allowed)
-            classes = np.zeros(n_rows, dtype=np.int64) if self.target is None else drawn[self.target]
-            drawn = kept.kept(drawn, classes, words)
-        drawn |= {name: own[drawn[self._rules.determined[name].of]] for name, own in self._codes_of.items()}
+            rules = CodeRules.of(self._rules, shown, self.target, allowed=allowed)
+            classes = np.zeros(n_rows, dtype=np.int64) if self.target is None else codes[self.target]
+            codes = rules.repaired(codes, classes, words)
+        codes |= {name: own[codes[self._rules.determined[name].of]] for name, own in self._codes_of.items()}
         order = words.order(n_rows)
-        released = [cells_of_codes(drawn[name][order], shown[name]) for name in self.columns]
+        released = [cells_of_codes(codes[name][order], shown[name]) for name in self.columns]
         return pa.RecordBatch.from_arrays(released, names=list(self.columns))
 
 

@@ -105,13 +105,13 @@ def answers(mixture: Any, requested: MixtureQuestions) -> dict[str, Any]:
     given = tuple(conditioned.conditions.values())
     if requested.draw is None:
         return {"tables": tables, "given": given}
-    drawn = conditioned.batches(requested.rows, seed=requested.seed)
+    batches = conditioned.batches(requested.rows, seed=requested.seed)
     written = []
 
     def write(aside: Path) -> None:
-        first = next(drawn)
+        first = next(batches)
         with pq.ParquetWriter(aside, first.schema) as file:
-            for batch in chain([first], drawn):
+            for batch in chain([first], batches):
                 file.write_batch(batch)
                 written.append(batch.num_rows)
 

@@ -22,11 +22,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from anonkit.consumers import model_files
 from anonkit.consumers.class_statistics import ClassStatistics
 from anonkit.consumers.columns import Columns
-from anonkit.consumers.drawn_factors import DrawnFactors, draw_factors
 from anonkit.consumers.estimation import Estimation, Prior, make_factor, make_prior
 from anonkit.consumers.factors import Factor
 from anonkit.consumers.learned_models import is_noisy_tables, statistics_of_tables
 from anonkit.consumers.release_files import looks_released, open_randomized, read_params
+from anonkit.consumers.shrunken_factors import ShrunkenFactors, shrink_factors
 from anonkit.domains.coded_columns import FloatArray, IntArray
 from anonkit.domains.number_bins import UNKNOWN, Categories
 from anonkit.errors import ParameterError, SourceError
@@ -66,21 +66,21 @@ class Model:
     @property
     def factors(self) -> tuple[Factor, ...]:
         """P(value | class) of each attribute."""
-        return self._drawn.factors
+        return self._shrunken.factors
 
     @property
     def weight(self) -> float:
         """Weight of the summed evidence of the attributes, in (0, 1]: see `estimators.evidence_weight`."""
-        return self._drawn.weight
+        return self._shrunken.weight
 
     @cached_property
-    def _drawn(self) -> DrawnFactors:
+    def _shrunken(self) -> ShrunkenFactors:
         """The factors, drawn in by their noise; what could not be reconstructed is warned about once."""
         attributes = self.statistics.table.attributes
         factors = tuple(make_factor(attribute, self.statistics, self.estimation) for attribute in attributes)
         for note in (note for factor in factors for note in factor.notes):
             warnings.warn(note, ReconstructionWarning, stacklevel=4)
-        return draw_factors(factors, self.statistics, self.estimation)
+        return shrink_factors(factors, self.statistics, self.estimation)
 
     def joint_log_likelihood(self, data: Columns, *, released: bool) -> FloatArray:
         """Return ln P(class) + weight · Σ ln P(value | class), shape (n, n_classes)."""

@@ -145,7 +145,7 @@ def shown_as_released(
     }
 
 
-def _replaced(array: pa.Array, kept: BoolArray, texts: tuple[Any, ...], places: IntArray) -> pa.Array:
+def _replaced(array: pa.Array, is_published: BoolArray, texts: tuple[Any, ...], places: IntArray) -> pa.Array:
     """Return cells with those that are not kept replaced by the string at their index; the last string is at -1."""
     replaced = pa.array(texts, pa.string()).take(pa.array(np.where(places < 0, len(texts) - 1, places)))
-    return pc.if_else(pa.array(kept), cell_texts(array), replaced) if kept.any() else replaced
+    return pc.if_else(pa.array(is_published), cell_texts(array), replaced) if is_published.any() else replaced

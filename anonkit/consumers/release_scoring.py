@@ -134,8 +134,11 @@ class ReleaseScorer:
         table, target = statistics.table, statistics.table.target
         assert target is not None  # noqa: S101 - the caller has looked
         texts = json.dumps(table.to_params(), sort_keys=True), json.dumps(statistics.stored.to_dict(), sort_keys=True)
-        sizes, drawn = _drawn(*texts)
-        hits = [float((_codes_of(target, _predicted(estimator, rows)) == row).mean()) for row, rows in enumerate(drawn)]
+        sizes, rows_of_class = _quadrature_rows(*texts)
+        hits = [
+            float((_codes_of(target, _predicted(estimator, rows)) == row).mean())
+            for row, rows in enumerate(rows_of_class)
+        ]
         return self._score(sizes, np.array(hits))
 
     def _score(self, sizes: FloatArray, hits: FloatArray) -> float:
@@ -182,7 +185,7 @@ def _predicted(estimator: Any, rows: Any) -> Any:
 
 
 @lru_cache(maxsize=16)
-def _drawn(params: str, sums: str) -> tuple[FloatArray, tuple[Any, ...]]:
+def _quadrature_rows(params: str, sums: str) -> tuple[FloatArray, tuple[Any, ...]]:
     """Return P(class), and a data frame of rows of each: points of a Kronecker sequence through inverse distributions.
 
     The same for all candidates of a search: sums go in as strings so that they are reconstructed once for each fold.

@@ -57,9 +57,9 @@ def declared_rows(policy: Policy, names: Sequence[str], n: int, seed: int = 0) -
     people = np.arange(n) // rows_of_person
     # Box-Muller takes two uniform numbers for two normal ones
     width = len(names) + 1 + (len(names) + 1) % 2
-    drawn = normals(uniforms(seed, Stream.DECLARED_ROW, width, 0, n))
-    hidden = drawn[people, -1] if n else drawn[:, -1]
-    coordinates = _coordinates(policy, drawn, hidden, names)
+    normal_numbers = normals(uniforms(seed, Stream.DECLARED_ROW, width, 0, n))
+    hidden = normal_numbers[people, -1] if n else normal_numbers[:, -1]
+    coordinates = _coordinates(policy, normal_numbers, hidden, names)
     columns = {}
     for at, name in enumerate(names):
         column = policy.column(name)
@@ -68,14 +68,14 @@ def declared_rows(policy: Policy, names: Sequence[str], n: int, seed: int = 0) -
         elif column.role in (Role.IDENTIFIER, Role.UNIT):
             columns[name] = numbered("S", people)
         else:
-            columns[name] = _cells(column, _normal(column, at, drawn, hidden))
+            columns[name] = _cells(column, _normal(column, at, normal_numbers, hidden))
     return pa.table(columns)
 
 
-def _normal(column: Column, at: int, drawn: FloatArray, hidden: FloatArray) -> FloatArray:
+def _normal(column: Column, at: int, normal_numbers: FloatArray, hidden: FloatArray) -> FloatArray:
     """Return standard normal numbers that depend on the hidden number as the column does, shape (n,)."""
     share = _DEPENDENCE[0 if column.role is Role.TARGET else at % len(_DEPENDENCE)]
-    mixed: FloatArray = share * hidden + np.sqrt(1 - share**2) * drawn[:, at]
+    mixed: FloatArray = share * hidden + np.sqrt(1 - share**2) * normal_numbers[:, at]
     return mixed
 
 
@@ -123,13 +123,15 @@ def _moment(limit: date | time) -> datetime:
     return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
 
 
-def _coordinates(policy: Policy, drawn: FloatArray, hidden: FloatArray, names: Sequence[str]) -> dict[str, FloatArray]:
+def _coordinates(
+    policy: Policy, normal_numbers: FloatArray, hidden: FloatArray, names: Sequence[str]
+) -> dict[str, FloatArray]:
     """Return latitudes and longitudes of the declared places, by the names of their columns."""
     found: dict[str, FloatArray] = {}
     for column in policy.columns.values():
         if column.place is None or not set(column.place.columns) <= set(names):
             continue
-        across, along = (_normal(column, names.index(name), drawn, hidden) for name in column.place.columns)
+        across, along = (_normal(column, names.index(name), normal_numbers, hidden) for name in column.place.columns)
         latitudes, longitudes = _points(column.place, across, along)
         found |= dict(zip(column.place.columns, (latitudes, longitudes), strict=True))
     return found

@@ -48,8 +48,8 @@ def hospital_visits(n: int = 1_000, seed: int = 0) -> pa.Table:
     """
     patients = _patients(n, seed)
     often = 0.25 + 0.5 * patients[:, 0]
-    drawn = np.floor(np.log1p(-np.maximum(patients[:, 3] - 1 / 3, 0) * 1.5) / np.log(often))
-    number = np.where(patients[:, 3] < 1 / 3, 0, np.minimum(1 + drawn, _MOST_VISITS)).astype(np.int64)
+    visits = np.floor(np.log1p(-np.maximum(patients[:, 3] - 1 / 3, 0) * 1.5) / np.log(often))
+    number = np.where(patients[:, 3] < 1 / 3, 0, np.minimum(1 + visits, _MOST_VISITS)).astype(np.int64)
     patient = np.repeat(np.arange(n), number)
     of_visit = (np.cumsum(number) - number)[patient]
     # a visit is drawn by its patient and its place among the patient's visits: more patients change no visit

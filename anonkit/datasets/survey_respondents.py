@@ -66,8 +66,8 @@ def survey_respondents(n: int = 5_000, seed: int = 0) -> pa.Table:
     pyarrow.Table
         Strings and int64, with nulls where an answer is missing.
     """
-    drawn = uniforms(seed, Stream.RESPONDENT, _WIDTH + 2, 0, n)
-    u, normal = drawn[:, :_WIDTH], normals(drawn[:, _WIDTH:])[:, 0]
+    random_numbers = uniforms(seed, Stream.RESPONDENT, _WIDTH + 2, 0, n)
+    u, normal = random_numbers[:, :_WIDTH], normals(random_numbers[:, _WIDTH:])[:, 0]
     region = (u[:, 0] * len(_REGIONS)).astype(np.int64)
     municipality = region * _IN_A_REGION + (u[:, 1] ** 2.5 * _IN_A_REGION).astype(np.int64)
     age = _AGES[0] + ((_AGES[1] - _AGES[0] + 1) * (0.6 * u[:, 2] + 0.4 * u[:, 2] ** 2)).astype(np.int64)

@@ -64,10 +64,10 @@ def work(kind: str, order: Mapping[str, Any], connection: Connection, environmen
     os.environ.update(environment)
     from anonkit.desk import job_kinds
 
-    said = job_kinds.Said(send=connection.send)
+    channel = job_kinds.ProgressChannel(send=connection.send)
     try:
         with warnings_unsaid():
-            connection.send(("done", job_kinds.KINDS[kind](order, said)))
+            connection.send(("done", job_kinds.KINDS[kind](order, channel)))
     except AnonkitError as error:
         message, hint = error.for_command_line()
         connection.send(("failed", (message, hint or "")))
@@ -293,8 +293,8 @@ class Jobs:
             self._processes.pop(job.handle, None)
         self._changed()
 
-    def _note(self, job: Job, said: tuple[str, Any]) -> None:
-        what, value = said
+    def _note(self, job: Job, message: tuple[str, Any]) -> None:
+        what, value = message
         with self._lock:
             if job.state is not JobState.AT_WORK:
                 return

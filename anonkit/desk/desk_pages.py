@@ -150,12 +150,12 @@ class DeskPages:
         return StreamingResponse(self._stream(), media_type="text/event-stream")
 
     async def _stream(self) -> AsyncIterator[str]:
-        told = -1
+        sent = -1
         while not self._is_ending:
             woken = self._woken
-            if told != self._version:  # also what has changed during the pause
-                told = self._version
-                yield f"event: changed\ndata: {told}\n\n"
+            if sent != self._version:  # also what has changed during the pause
+                sent = self._version
+                yield f"event: changed\ndata: {sent}\n\n"
                 await asyncio.sleep(0.2)  # notes of progress come faster than anybody reads
                 continue
             try:
@@ -311,7 +311,9 @@ class DeskPages:
     def _typed(self, at: int, do: str, fields: Mapping[str, str]) -> dict[str, Any]:
         """Return the editor of a column after a step that saves nothing: a preview, a group, a level."""
         grid = column_editor.edited_grid(self._desk, at, fields)
-        kept = {name: value for name, value in fields.items() if not name.startswith(("value-", "group-", "tick-"))}
+        given_fields = {
+            name: value for name, value in fields.items() if not name.startswith(("value-", "group-", "tick-"))
+        }
         if do == "group":
             level = fields.get("group-level", "")
             number = int(level) if level.isascii() and level.isdigit() else 0
@@ -323,11 +325,11 @@ class DeskPages:
         elif do == "preview":
             if fields.get("tree", "").strip():
                 grid = HierarchyGrid.of_rows(read_tree(fields["tree"]))
-                kept["tree"] = ""
-            kept |= {name: value for name, value in fields.items() if name.startswith("tick-")}
+                given_fields["tree"] = ""
+            given_fields |= {name: value for name, value in fields.items() if name.startswith("tick-")}
         else:
             raise ParameterError("there is no such step", "go back to Roles")
-        return column_editor.column_view(self._desk, at, {**kept, **grid.fields()})
+        return column_editor.column_view(self._desk, at, {**given_fields, **grid.fields()})
 
     def _set_promise(self, fields: Mapping[str, str], request: Request) -> str:
         before = self._desk.decisions
@@ -411,9 +413,12 @@ def _of_method(method: str, given: Mapping[str, int | float]) -> dict[str, int |
     from anonkit.methods import method_parameters
 
     known = {parameter.name: parameter for parameter in method_parameters(method)}
-    kept = {name: value for name, value in given.items() if name in known}
+    known_parameters = {name: value for name, value in given.items() if name in known}
     usual: dict[str, int | float] = {"k": 10, "epsilon": 1}
-    return {**{name: usual[name] for name in ("k", "epsilon") if name in known and known[name].required}, **kept}
+    return {
+        **{name: usual[name] for name in ("k", "epsilon") if name in known and known[name].required},
+        **known_parameters,
+    }
 
 
 def _number(name: str, text: str) -> int | float:

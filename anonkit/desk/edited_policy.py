@@ -119,7 +119,7 @@ class EditedPolicy:
         return self._of(document)
 
     @property
-    def says_one_row_a_person(self) -> bool:
+    def has_one_row_per_person(self) -> bool:
         """True where the policy says that no person has several rows."""
         return bool(_plain(self.text).get("unit") == "none")
 

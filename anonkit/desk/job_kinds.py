@@ -55,7 +55,7 @@ _LONGEST = 60
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
+class ProgressChannel:
     """The channel by which a job reports its progress."""
 
     send: Callable[[tuple[str, Any]], None]
@@ -78,40 +78,40 @@ def _source(order: Mapping[str, Any]) -> object:
     return source_at(order["source"], **order["how"])
 
 
-def names_of(order: Mapping[str, Any], said: Said) -> list[str]:
+def names_of(order: Mapping[str, Any], channel: ProgressChannel) -> list[str]:
     """Return the names of the columns, and nothing else of the table."""
     with closing(open_engine("local")) as engine, snapshot(_source(order)) as stays:
         return list(stays.scan(engine, replace(Policy(), cell_by_cell=True)).schema.names)
 
 
-def drafted(order: Mapping[str, Any], said: Said) -> str:
+def drafted(order: Mapping[str, Any], channel: ProgressChannel) -> str:
     """Return a policy that is drafted from the table, as `anonkit init` drafts it."""
-    return anonkit.draft_policy(order["source"], progress=said.progress, **order["how"])
+    return anonkit.draft_policy(order["source"], progress=channel.progress, **order["how"])
 
 
 # --- table -----------------------------------------------------------------------------------------------------------
 
 
-def columns_of(order: Mapping[str, Any], said: Said) -> list[dict[str, Any]]:
+def columns_of(order: Mapping[str, Any], channel: ProgressChannel) -> list[dict[str, Any]]:
     """Return kinds, missing cells and distributions of every column: of the table, or of simulated rows."""
     policy = _policy(order)
     if order["simulated"]:
         rows = declared_rows(policy, order["names"], SIMULATED_ROWS)
-        return _described(rows, policy, said)
-    return _described(_source(order), policy, said)
+        return _described(rows, policy, channel)
+    return _described(_source(order), policy, channel)
 
 
-def _described(data: object, policy: Policy, said: Said) -> list[dict[str, Any]]:
+def _described(data: object, policy: Policy, channel: ProgressChannel) -> list[dict[str, Any]]:
     with closing(open_engine("local")) as engine, snapshot(data) as stays:
         opened = stays.scan(engine, policy)
-        profiles = profile_columns(engine, opened, said.progress)
+        profiles = profile_columns(engine, opened, channel.progress)
         looked = opened
         if opened.n_rows > SHOWN_ROWS:
             looked = engine.sample(opened, SHOWN_ROWS, Randomness.seeded(0).child("shown"))
         bars_of_dates = _bars_of_dates(engine, looked, policy)
         found = []
         for at, profile in enumerate(profiles):
-            said.progress("looking at columns", at / len(profiles))
+            channel.progress("looking at columns", at / len(profiles))
             hidden = policy.column(profile.name).role in (Role.IDENTIFIER, Role.UNIT, Role.HOUSEHOLD)
             shown = {"bars": [], "counts": []} if hidden else _distribution(engine, looked, profile.name)
             if is_dated := profile.name in bars_of_dates and not hidden:
@@ -128,7 +128,7 @@ def _described(data: object, policy: Policy, said: Said) -> list[dict[str, Any]]
                     **shown,
                 }
             )
-            said.part(found[-1])
+            channel.part(found[-1])
         return found
 
 
@@ -209,15 +209,15 @@ def _short(value: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def risk_of(order: Mapping[str, Any], said: Said) -> dict[str, Any]:
+def risk_of(order: Mapping[str, Any], channel: ProgressChannel) -> dict[str, Any]:
     """Return the columns that make people unique, as `anonkit risk` finds it; the classes by all columns first."""
     found = anonkit.risk(
         order["source"],
         policy=_policy(order),
         population=order["population"],
         sampling_fraction=None if order["population"] else order["sample"],
-        progress=said.progress,
-        seen=lambda counts: said.part(asdict(counts)),
+        progress=channel.progress,
+        seen=lambda counts: channel.part(asdict(counts)),
         **order["how"],
     )
     beside = {"classes": found.classes, "people": found.people, "counted": found.counted, "rows": found.rows}
@@ -227,7 +227,7 @@ def risk_of(order: Mapping[str, Any], said: Said) -> dict[str, Any]:
 # --- compare ---------------------------------------------------------------------------------------------------------
 
 
-def compared(order: Mapping[str, Any], said: Said) -> dict[str, Any]:
+def compared(order: Mapping[str, Any], channel: ProgressChannel) -> dict[str, Any]:
     """Return several releases of a sample by risk and usefulness; each is sent as soon as it is there.
 
     Under noise, and while that is open, the rows are simulated from the declared domains.
@@ -243,8 +243,8 @@ def compared(order: Mapping[str, Any], said: Said) -> dict[str, Any]:
         public=public,
         rows=COMPARED_ROWS,
         attacks=ATTACKED,
-        progress=said.progress,
-        seen=lambda point: said.part(_plain({**point.to_dict(), "left_out": point.left_out})),
+        progress=channel.progress,
+        seen=lambda point: channel.part(_plain({**point.to_dict(), "left_out": point.left_out})),
         **({} if order["simulated"] else order["how"]),
     )
     return _plain(found.to_dict())
@@ -263,29 +263,29 @@ def _simulated(order: Mapping[str, Any], policy: Policy) -> Path:
     return file
 
 
-def side_by_side(order: Mapping[str, Any], said: Said) -> dict[str, Any]:
+def side_by_side(order: Mapping[str, Any], channel: ProgressChannel) -> dict[str, Any]:
     """Return every column, and ten rows, as two releases of one sample show them."""
     policy = _policy(order)
     with closing(open_engine("local")) as engine, snapshot(_compared_rows(order, policy)) as stays:
         rows = engine.sample(stays.scan(engine, policy), COMPARED_ROWS, Randomness.seeded(0).child("compared"))
         resolved = policy.resolve(rows.schema.names) if policy.target else _without_target(policy, rows)
-        held = pa.Table.from_batches(rows.batches(), schema=rows.schema)
+        sample = pa.Table.from_batches(rows.batches(), schema=rows.schema)
         settled, _ = declared_table(rows, resolved, engine)
         before = pa.Table.from_batches(settled.batches(), schema=settled.schema)
-        source = SourceRows(table=engine.hold(held), engine=engine, policy=resolved)
+        source = SourceRows(table=engine.hold(sample), engine=engine, policy=resolved)
         both = []
         for at, candidate in enumerate(order["candidates"]):
-            said.progress(f"{candidate['method']}", at / 2)
+            channel.progress(f"{candidate['method']}", at / 2)
             release = anonkit.release(
-                held, method=candidate["method"], policy=policy, ledger=None, utility=False, **candidate["parameters"]
+                sample, method=candidate["method"], policy=policy, ledger=None, utility=False, **candidate["parameters"]
             )
             compared_ = BeforeAndAfter(
                 source=before, released=release.to_arrow(), params=release.params, policy=resolved
             )
             examples = None
             if not order["simulated"]:
-                drawn = Randomness.seeded(1)
-                examples = example_rows(source, release.to_arrow(), release.params, drawn, EXAMPLES)
+                randomness = Randomness.seeded(1)
+                examples = example_rows(source, release.to_arrow(), release.params, randomness, EXAMPLES)
             both.append(
                 {
                     "label": candidate["label"],
@@ -314,7 +314,7 @@ def _without_target(policy: Policy, rows: Source) -> Policy:
 # --- decide ----------------------------------------------------------------------------------------------------------
 
 
-def rehearsed(order: Mapping[str, Any], said: Said) -> dict[str, Any]:
+def rehearsed(order: Mapping[str, Any], channel: ProgressChannel) -> dict[str, Any]:
     """Return the planned release, as `anonkit run --dry-run` finds it; nothing is written, nothing charged.
 
     Under noise nothing of the table is read for it but its names: the release of simulated rows is foreseen.
@@ -328,12 +328,12 @@ def rehearsed(order: Mapping[str, Any], said: Said) -> dict[str, Any]:
         foresees=partial(foreseen_release, utility=True),
         account=None,
         seed=order["seed"],
-        progress=said.progress,
+        progress=channel.progress,
     )
     return _plain({"report": release.report, "owner": {} if noise else dict(release.owner)})
 
 
-def written(order: Mapping[str, Any], said: Said) -> dict[str, Any]:
+def written(order: Mapping[str, Any], channel: ProgressChannel) -> dict[str, Any]:
     """Make the release, as `anonkit run` makes it, with the dossier for the owner; return the names of its files."""
     folder = Path(order["folder"])
     recipe = Recipe.load(folder / "recipe.toml")
@@ -343,7 +343,7 @@ def written(order: Mapping[str, Any], said: Said) -> dict[str, Any]:
         owner_report=folder / order["private"],
         examples=EXAMPLES,
         seed=order["seed"],
-        progress=said.progress,
+        progress=channel.progress,
     )
     assert release.place is not None  # noqa: S101 - a recipe has an output
     files = {role: str(path) for role, path in release.place.shown_files().items()}
@@ -358,7 +358,7 @@ def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
-KINDS: Mapping[str, Callable[[Mapping[str, Any], Said], Any]] = {
+KINDS: Mapping[str, Callable[[Mapping[str, Any], ProgressChannel], Any]] = {
     "names": names_of,
     "draft": drafted,
     "columns": columns_of,

@@ -252,7 +252,7 @@ class Desk:
         """Give columns other roles, and say whether a person has one row at most."""
         policy = EditedPolicy.read(self.policy_text).with_roles(roles).with_one_row_a_person(one_row=one_row)
         did = [f"roles of {len(roles)} columns" if len(roles) > 1 else "role of a column"] if roles else []
-        if policy.says_one_row_a_person != EditedPolicy.read(self.policy_text).says_one_row_a_person:
+        if policy.has_one_row_per_person != EditedPolicy.read(self.policy_text).has_one_row_per_person:
             did.append("no person has several rows" if one_row else "a person may have several rows")
         self.set_policy("; ".join(did) or "roles", policy)
 

@@ -122,12 +122,12 @@ class RequestGuard:
         try:
             await self._answered(scope, receive, answer)
         except Refusal as refusal:
-            await _say(answer, refusal)
+            await _send_refusal(answer, refusal)
         except Exception as error:  # its words may quote cells of the table
             if answer.is_begun:
                 raise
             reason = InternalError.of(error).message
-            await _say(answer, Refusal(status=HTTPStatus.INTERNAL_SERVER_ERROR, reason=reason))
+            await _send_refusal(answer, Refusal(status=HTTPStatus.INTERNAL_SERVER_ERROR, reason=reason))
 
     async def _answered(self, scope: Scope, receive: Receive, send: _Answer) -> None:
         headers = _headers(scope)
@@ -204,13 +204,13 @@ class _Answer:
         if message["type"] == "http.response.start":
             self.is_begun = True
             given = [(bytes(name).lower(), value) for name, value in message.get("headers", ())]
-            kept = [
+            headers = [
                 (name, value)
                 for name, value in given
                 if (name not in _HEADERS or name == _OWN_POLICY) and not name.startswith(b"access-control-")
             ]
-            names = {name for name, _ in kept}
-            message["headers"] = [*kept, *((name, value) for name, value in _HEADERS.items() if name not in names)]
+            names = {name for name, _ in headers}
+            message["headers"] = [*headers, *((name, value) for name, value in _HEADERS.items() if name not in names)]
         await self._send(message)
 
 
@@ -259,7 +259,7 @@ async def _body(headers: dict[str, str], receive: Receive) -> bytes:
             return bytes(body)
 
 
-async def _say(send: _Answer, refusal: Refusal) -> None:
+async def _send_refusal(send: _Answer, refusal: Refusal) -> None:
     """Answer with one line of plain text."""
     text = f"{refusal.reason}\n".encode()
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(text)).encode())]

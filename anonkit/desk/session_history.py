@@ -151,8 +151,8 @@ class Session:
         """
         here = self.step if self.has_begun else None
         text = policy if policy is not None else "" if here is None else here.policy
-        held = decisions or (Decisions() if here is None else here.decisions)
-        if looks or self._counts_as_looked(held):
+        decided = decisions or (Decisions() if here is None else here.decisions)
+        if looks or self._counts_as_looked(decided):
             text = EditedPolicy.read(text).after_a_look().text
         check_policy(text, self.folder)
         step = SessionStep(
@@ -161,12 +161,12 @@ class Session:
             did=did,
             at=datetime.now(UTC).isoformat(timespec="seconds"),
             looked=looks,
-            decisions=held,
+            decisions=decided,
             policy=text,
         )
         self._write(self._history / f"{step.number:0{_DIGITS}}.toml", _as_toml(step))
         self.steps.append(step)
-        self._hold(step)
+        self._make_current(step)
         return step
 
     def undo(self) -> bool:
@@ -179,10 +179,10 @@ class Session:
 
     def _go(self, step: SessionStep | None) -> bool:
         if step is not None:
-            self._hold(step)
+            self._make_current(step)
         return step is not None
 
-    def _hold(self, step: SessionStep) -> None:
+    def _make_current(self, step: SessionStep) -> None:
         self.steps[step.number - 1] = step = self._after_looks(step)
         self._write(self._history / _CURRENT, f"{step.number}\n")
         self.current = step.number
@@ -226,7 +226,7 @@ class Session:
             edited = self.step.policy
         earlier = {step.policy for step in self.steps}
         if edited in earlier:
-            self._hold(self.step)
+            self._make_current(self.step)
         else:
             self.record("policy.toml was edited beside the desk", policy=edited)
 
@@ -286,6 +286,6 @@ def _from_toml(path: Path) -> SessionStep:
         raise PolicyError(f"{str(path)!r} is no step of a desk", "move the folder away, or name another") from None
 
 
-def told_steps(steps: Sequence[SessionStep], most: int = 8) -> list[SessionStep]:
+def newest_steps(steps: Sequence[SessionStep], most: int = 8) -> list[SessionStep]:
     """Return the newest steps, the newest first."""
     return list(reversed(steps))[:most]

@@ -12,7 +12,7 @@ from anonkit.desk.background_jobs import Job, JobState
 from anonkit.desk.decided_release import NOISE, PRIVATE, RECEIVERS, RELEASE, recommendation
 from anonkit.desk.edited_policy import EditedPolicy
 from anonkit.desk.release_desk import Desk
-from anonkit.desk.session_history import told_steps
+from anonkit.desk.session_history import newest_steps
 from anonkit.desk.strip_view import expected_before, left_out_words, spending, strip_view
 from anonkit.errors import PolicyError
 from anonkit.methods import method_class, method_parameters
@@ -55,7 +55,7 @@ def shared_view(desk: Desk, station: str) -> dict[str, Any]:
         "python": desk.release().python(station),
         "undo": None if desk.session.undone is None else desk.session.step.did,
         "redo": None if desk.session.redone is None else desk.session.redone.did,
-        "steps": [(step.number, step.did, step.at) for step in told_steps(desk.session.steps)],
+        "steps": [(step.number, step.did, step.at) for step in newest_steps(desk.session.steps)],
         "current": desk.session.current,
         "is_simulated": desk.is_simulated,
         "looked": desk.session.looked,
@@ -139,7 +139,7 @@ def _whose_rows(desk: Desk) -> tuple[str, str]:
         for name, spec in declared.columns().items():
             if spec.get("role") == role:
                 return name, f"says whose a row is. {counted}, not rows."
-    if declared.says_one_row_a_person:
+    if declared.has_one_row_per_person:
         return "", "No person has several rows: each row is a person."
     message = "Nobody has said whose the rows are, or that no person has several: say it at Roles."
     job = desk.latest("columns")
@@ -154,11 +154,11 @@ def _whose_rows(desk: Desk) -> tuple[str, str]:
 def _chart(at: int, column: Mapping[str, Any]) -> str:
     if not column["bars"]:
         return ""
-    return _drawn(f"c{at}", column["name"], tuple((label, share) for label, share in column["bars"]))
+    return _cached_chart(f"c{at}", column["name"], tuple((label, share) for label, share in column["bars"]))
 
 
 @lru_cache(maxsize=1024)
-def _drawn(name: str, column: str, shares: tuple[tuple[str, float], ...]) -> str:
+def _cached_chart(name: str, column: str, shares: tuple[tuple[str, float], ...]) -> str:
     """Return a chart; pages of many columns are loaded again and again while others are counted."""
     bars = [Bar(label=label, value=share, text=percent(share)) for label, share in shares]
     return bar_chart(
@@ -218,7 +218,7 @@ def roles_view(desk: Desk) -> dict[str, Any]:
                 "why": (found.get(name) or {}).get("identifier"),
             }
         )
-    one_row = EditedPolicy.read(desk.policy_text).says_one_row_a_person
+    one_row = EditedPolicy.read(desk.policy_text).has_one_row_per_person
     return {
         "rows": rows,
         "one_row": one_row,
@@ -412,11 +412,11 @@ def _files(desk: Desk, written: Mapping[str, Any]) -> dict[str, list[dict[str, s
     """Return the files that are there: those of the release, and those that its owner keeps."""
     private = desk.folder / PRIVATE
     dossiers = sorted(private.glob("*.dossier.html")) if private.is_dir() else []
-    kept = [("dossier with source and release side by side", path) for path in dossiers]
-    kept += [("roles and domains of the columns", desk.folder / "policy.toml")]
-    kept += [("makes the next release without this page", desk.folder / "recipe.toml")]
+    owner_files = [("dossier with source and release side by side", path) for path in dossiers]
+    owner_files += [("roles and domains of the columns", desk.folder / "policy.toml")]
+    owner_files += [("makes the next release without this page", desk.folder / "recipe.toml")]
     released = [(_FILE_WORDS.get(role, role), Path(path)) for role, path in written["files"].items()]
-    return {whose: _listed(desk, files) for whose, files in (("released", released), ("kept", kept))}
+    return {whose: _listed(desk, files) for whose, files in (("released", released), ("kept", owner_files))}
 
 
 def _listed(desk: Desk, files: Sequence[tuple[str, Path]]) -> list[dict[str, str]]:

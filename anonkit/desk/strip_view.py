@@ -19,7 +19,7 @@ from anonkit.report.wording import number, percent
 _NAMED = 12
 """Lost columns that are named."""
 _NOT_RELEASED = "not released"
-_DRAWN = 24
+_MOST_CHARTS = 24
 """Columns whose distributions are drawn: those that moved most."""
 
 
@@ -32,14 +32,14 @@ def compare_view(desk: Desk) -> dict[str, Any]:
     document = desk.result("compare")
     measure = "r2" if points and all(point.get("auc") is None for point in points) and "r2" in points[0] else "auc"
     raw = None if document is None else document["raw"].get(measure)
-    drawn = drawable(points, measure) if points else []
-    methods = list(dict.fromkeys(point["method"] for point in drawn))
+    plotted = drawable(points, measure) if points else []
+    methods = list(dict.fromkeys(point["method"] for point in plotted))
     return {
         "target": bool(desk.policy.target),
         "settings": compared_settings(desk.decisions),
         "is_done": document is not None,
         "is_at_work": job is not None and job.state is JobState.AT_WORK,
-        "plot": plot(drawn, raw, measure) if drawn else "",
+        "plot": plot(plotted, raw, measure) if plotted else "",
         "width": WIDTH,
         "height": HEIGHT,
         "legend": [(at % len(MARKS), shape(at, 0, 0), name) for at, name in enumerate(methods)],
@@ -104,9 +104,9 @@ def _sides(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
         columns.append({"name": change["name"], "sides": [_distortion(side) for side in both], "both": both})
     columns.sort(key=lambda column: -max(side["moved"] for side in column["sides"]))
     for at, column in enumerate(columns):
-        for letter, side, drawn in zip("ab", column["both"], column["sides"], strict=True):
-            is_drawn = at < _DRAWN and side.get("bars")
-            drawn["chart"] = distribution_chart(side, name=f"{letter}{at}") if is_drawn else ""
+        for letter, side, shown in zip("ab", column["both"], column["sides"], strict=True):
+            has_chart = at < _MOST_CHARTS and side.get("bars")
+            shown["chart"] = distribution_chart(side, name=f"{letter}{at}") if has_chart else ""
     return {
         "labels": (first["label"], second["label"]),
         "rows": found["rows"],
@@ -177,7 +177,7 @@ def strip_view(desk: Desk) -> list[tuple[str, str, str]]:
         ("k", f"{'not counted' if desk.is_simulated else k_now} → {k_after}", "people alike, now → required"),
         ("People found", f"{_found_before(desk, risk)} → {_found_after(desk, report)}", "expected, before → after"),
         ("Usefulness", _usefulness(desk, rehearsal), "of models trained on the release"),
-        ("Columns kept", _kept(desk, report), "of those of the table"),
+        ("Columns kept", _released_columns(desk, report), "of those of the table"),
         ("ε spent", "none" if spent is None else spent.words, "before + this release, of the budget of the dataset"),
     ]
 
@@ -270,7 +270,7 @@ def _predicted(report: Mapping[str, Any]) -> str:
     return "nothing is predicted"
 
 
-def _kept(desk: Desk, report: Mapping[str, Any]) -> str:
+def _released_columns(desk: Desk, report: Mapping[str, Any]) -> str:
     columns = report.get("columns") or (report.get("foreseen") or {}).get("columns")
     if not columns:
         declared = EditedPolicy.read(desk.policy_text).columns().values()

@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from anonkit.documents import plain
 from anonkit.domains.coded_columns import BoolArray, IntArray
 from anonkit.dp_trees.plan import Histograms, Leaves, Plan
-from anonkit.dp_trees.questions import WITHOUT_ATTRIBUTE, Counter, Question, Routing, ask_for
+from anonkit.dp_trees.questions import WITHOUT_ATTRIBUTE, Counter, Question, Routing, question_on
 from anonkit.dp_trees.split_selection import Chosen, Tables
 from anonkit.dp_trees.tree_rows import TreeRows
 from anonkit.errors import GuaranteeError
-from anonkit.mechanisms.accounting import PathAccount
+from anonkit.mechanisms.accounting import PathAccount, draw_epsilon, draw_units
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.published.tree_attributes import MOST_ROUTES, Attribute, TreeSchema
 from anonkit.published.tree_model import LeafContent, Node, PublishedForest
@@ -218,7 +218,7 @@ class _Grower:
         started = self._led()
         nodes = np.concatenate(started)
         question = self._question(nodes, np.full((nodes.size, 1), WITHOUT_ATTRIBUTE))
-        totals = self.counter.ask(question).reshape(nodes.size, self.schema.n_classes)
+        totals = self.counter.answer(question).reshape(nodes.size, self.schema.n_classes)
         # under a bootstrap the total is random, so there is nothing to compare it with
         if self.choices.rows.bootstrap is None:
             refuse_other_totals("trees", int(totals.sum()), self.counter.n_rows * self.choices.rows.times)
@@ -256,7 +256,7 @@ class _Grower:
         return [*ended, frontier]
 
     def _question(self, nodes: IntArray, attributes: IntArray) -> Question:
-        return ask_for(
+        return question_on(
             nodes,
             attributes,
             self.codes,
@@ -267,17 +267,17 @@ class _Grower:
         )
 
     def _ends(self, level: int, frontier: IntArray, totals: IntArray) -> BoolArray:
-        """Return which nodes are leaves, counting their rows with noise where that is planned."""
+        """Return a mask of the nodes that are leaves, with noisy counts of their rows where that is planned."""
         ends = self.used[frontier].all(axis=1) | (level == self.plan.levels - 1) | self.too_few
         units = self.plan.count_units(level)
         if units:
             draw = self.plan.count_draw(level, ends_path=False)
             # charged first: a path over its budget stops the release before anything is drawn
-            self.account.charge(draw.purpose, draw.units, frontier)
+            self.account.charge(draw.name, draw_units(draw), frontier)
             rows = noisy_counts(totals.sum(axis=1), draw.rate, self.words)
             self.forest.rows[frontier] = rows
             if self.choices.threshold is not None:
-                ends = ends | (rows < self.choices.threshold(draw.epsilon, self.schema))
+                ends = ends | (rows < self.choices.threshold(draw_epsilon(draw), self.schema))
         # an exact look at the data: methods with this choice promise nothing
         if self.choices.noiseless_purity:
             ends = ends | (totals.max(axis=1) == totals.sum(axis=1))
@@ -304,7 +304,7 @@ class _Grower:
     def _split(self, level: int, nodes: IntArray, candidates: IntArray, known: IntArray) -> tuple[IntArray, IntArray]:
         """Choose a split for each node, whose class counts are known; return the children and their class counts."""
         question = self._question(nodes, candidates)
-        answer = self.counter.ask(question)
+        answer = self.counter.answer(question)
         counts = [
             node_answer for node_answer in question.split(answer, self.codes) if node_answer[0] != WITHOUT_ATTRIBUTE
         ]
@@ -313,7 +313,7 @@ class _Grower:
         tables = Tables(attributes=self.schema.attributes, nodes=nodes.size, counts=counts)
         units = self.plan.split_units(level)
         for draw in self.plan.split_draws(level):
-            self.account.charge(draw.purpose, draw.units, nodes)
+            self.account.charge(draw.name, draw_units(draw), nodes)
         chosen = self.choices.selection.choose(tables, units, self.plan.terms, self.words)
         first = self.forest.size
         # children are disjoint, so they compose in parallel; along a path the charges add up
@@ -332,7 +332,7 @@ class _Grower:
         return np.arange(first, self.forest.size), totals
 
     def _too_few(self, nodes: IntArray, chosen: Chosen, parents: IntArray, first: int) -> BoolArray:
-        """Return which new nodes are leaves by the noisy counts that their parents were split by: costs nothing."""
+        """Return a mask of the new leaves, by the noisy counts of their parents' splits: no privacy loss."""
         if chosen.rows is None or not self.choices.min_rows:
             return np.zeros(parents.size, dtype=bool)
         child = np.arange(first, self.forest.size) - self.forest.first_child[parents]
@@ -350,7 +350,7 @@ class _Grower:
         """Draw the contents of all leaves, level by level."""
         for level, nodes, totals in self.leaves:
             for draw in self.plan.leaf_draws(level):
-                self.account.charge(draw.purpose, draw.units, nodes)
+                self.account.charge(draw.name, draw_units(draw), nodes)
             leaves = Leaves(
                 level=level,
                 units=self.plan.leaf_units(level),
@@ -363,8 +363,8 @@ class _Grower:
                 self.forest.contents[int(node)] = content
 
     def _histograms(self) -> Histograms:
-        def ask(nodes: IntArray, attributes: IntArray) -> list[tuple[int, IntArray, IntArray]]:
+        def count_histograms(nodes: IntArray, attributes: IntArray) -> list[tuple[int, IntArray, IntArray]]:
             question = self._question(nodes, attributes)
-            return list(question.split(self.counter.ask(question), self.codes))
+            return list(question.split(self.counter.answer(question), self.codes))
 
-        return ask
+        return count_histograms

@@ -8,28 +8,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Protocol
 
+from anonkit.budget_rules.model_queries import TABLE
 from anonkit.budget_rules.pair_rule import PairGrid
 from anonkit.domains.coded_columns import IntArray
 from anonkit.dp_trees.split_selection import LARGEST_TABLE, SplitSelection, Terms
 from anonkit.dp_trees.tree_rows import TreeRows
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.accounting import (
-    LAPLACE,
-    PERMUTE_AND_FLIP,
-    AccountedDraw,
-    Accounting,
-    most_expensive_path,
-    rate_within,
-    shares,
-)
+from anonkit.mechanisms.accounting import Accounting, draw_units, most_expensive_path, rate_within, shares
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.mechanisms.private_selection import permute_and_flip
 from anonkit.promises.guarantee import ADD_OR_REMOVE, changed_rows
+from anonkit.published.noisy_tables import LAPLACE
+from anonkit.published.statements.draws import PERMUTE_AND_FLIP, Draw
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.published.tree_model import LeafContent
 
@@ -53,7 +48,7 @@ class Leaves:
     totals: IntArray
     """Class counts, shape (n_leaves, n_classes)."""
     histograms: Histograms
-    """Asks for class counts by attribute value: one pass over the rows."""
+    """Requests class counts by attribute value: one pass over the rows."""
 
 
 class Leaf(Protocol):
@@ -61,8 +56,8 @@ class Leaf(Protocol):
 
     name: ClassVar[str]
 
-    def draws(self, level: int, units: int, schema: TreeSchema) -> tuple[AccountedDraw, ...]:
-        """Return what is drawn in a leaf of this level when it may cost `units`, each with `ends_path`."""
+    def draws(self, level: int, units: int, schema: TreeSchema) -> tuple[Draw, ...]:
+        """Return the draws in a leaf of this level that cost `units` at most, each with `ends_path`."""
         ...
 
     def fill(self, leaves: Leaves, words: UniformStream) -> Sequence[LeafContent]:
@@ -76,11 +71,11 @@ class NoisyClassCounts:
 
     name: ClassVar[str] = "counts"
 
-    def draws(self, level: int, units: int, schema: TreeSchema) -> tuple[AccountedDraw, ...]:
+    def draws(self, level: int, units: int, schema: TreeSchema) -> tuple[Draw, ...]:
         """Return the one line."""
         rate = rate_within(units, 1)
         purpose = f"{LEAF_COUNTS} at level {level}"
-        return (AccountedDraw(purpose=purpose, mechanism=LAPLACE, rate=rate, level=level, ends_path=True),)
+        return (Draw(name=purpose, query=TABLE, law=LAPLACE, rate=rate, level=level, ends_path=True),)
 
     def fill(self, leaves: Leaves, words: UniformStream) -> Sequence[LeafContent]:
         """Noise the counts."""
@@ -96,11 +91,11 @@ class LabelOnly:
     slack: int = 1
     """Divides the rate: 2 is what papers spend that do not use that counts only rise when a row comes."""
 
-    def draws(self, level: int, units: int, schema: TreeSchema) -> tuple[AccountedDraw, ...]:
+    def draws(self, level: int, units: int, schema: TreeSchema) -> tuple[Draw, ...]:
         """Return the one line."""
         rate = rate_within(units, self.slack)
         purpose = f"label of a leaf at level {level}"
-        return (AccountedDraw(purpose=purpose, mechanism=PERMUTE_AND_FLIP, rate=rate, level=level, ends_path=True),)
+        return (Draw(name=purpose, query=TABLE, law=PERMUTE_AND_FLIP, rate=rate, level=level, ends_path=True),)
 
     def fill(self, leaves: Leaves, words: UniformStream) -> Sequence[LeafContent]:
         """Choose the labels."""
@@ -220,41 +215,42 @@ class Plan:
         )
 
     def count_units(self, level: int) -> int:
-        """Return what the noisy count of a node's rows costs; 0 when it is not counted."""
+        """Return the privacy loss of the noisy count of a node's rows; 0 when it is not counted."""
         shares_of_levels = self.choices.count_shares
         return math.floor(self.level_units[level] * shares_of_levels[level]) if shares_of_levels else 0
 
     def split_units(self, level: int) -> int:
-        """Return what the choice of a split may cost."""
+        """Return the largest privacy loss of the choice of a split."""
         return self.level_units[level] - self.count_units(level)
 
-    def split_draws(self, level: int) -> tuple[AccountedDraw, ...]:
+    def split_draws(self, level: int) -> tuple[Draw, ...]:
         """Return the draws of a split; none where it is public."""
         if level < self.choices.n_public_levels:
             return ()
         return self.choices.selection.draws(level, self.split_units(level), self.terms)
 
     def leaf_units(self, level: int) -> int:
-        """Return what the contents of a leaf at this level may cost, after its count."""
+        """Return the largest privacy loss of the contents of a leaf at this level, after its count."""
         if not self.choices.align:
             return self.level_units[level] - self.count_units(level)
         # a path that ends here has spent only its counts and splits above; the leaf gets all the rest (eDPRF). Spent
         # is what the paper charges: with its rate, which costs less, a leaf gets no more
         charged = [
-            self.choices.selection.slack * sum(draw.units for draw in self.split_draws(at)) for at in range(level)
+            self.choices.selection.slack * sum(draw_units(draw) for draw in self.split_draws(at)) for at in range(level)
         ]
         above = sum(self.count_units(at) + charged[at] for at in range(level))
         return self.path_units - above - self.count_units(level)
 
-    def leaf_draws(self, level: int) -> tuple[AccountedDraw, ...]:
+    def leaf_draws(self, level: int) -> tuple[Draw, ...]:
         """Return the draws in a leaf."""
         return self.choices.leaf.draws(level, self.leaf_units(level), self.schema)
 
-    def count_draw(self, level: int, *, ends_path: bool) -> AccountedDraw:
+    def count_draw(self, level: int, *, ends_path: bool) -> Draw:
         """Return the draw of a node's count, on a path that goes on or ends there."""
-        return AccountedDraw(
-            purpose=f"rows of a {'leaf' if ends_path else 'node'} at level {level}",
-            mechanism=LAPLACE,
+        return Draw(
+            name=f"rows of a {'leaf' if ends_path else 'node'} at level {level}",
+            query=TABLE,
+            law=LAPLACE,
             rate=rate_within(self.count_units(level), 1),
             level=level,
             ends_path=ends_path,
@@ -263,7 +259,7 @@ class Plan:
     @cached_property
     def path_limit(self) -> int:
         """Upper limit of the loss on a path of one tree: `path_units`, or more where a paper does not divide them."""
-        draws = [(draw.level, draw.ends_path, draw.units) for draw in self._draws]
+        draws = [(draw.level, draw.ends_path, draw_units(draw)) for draw in self._draws]
         return max(self.path_units, most_expensive_path(draws))
 
     @cached_property
@@ -280,12 +276,13 @@ class Plan:
             bootstrap=rows.bootstrap,
             rows_per_unit=self.rows_per_unit,
             adjacency=self.adjacency,
+            by_level=True,
         )
 
     @cached_property
-    def _draws(self) -> list[AccountedDraw]:
+    def _draws(self) -> list[Draw]:
         """Every draw on the path of a row in one tree."""
-        draws: list[AccountedDraw] = []
+        draws: list[Draw] = []
         # without an attribute to split by, the root is the only leaf
         levels = range(self.levels if self.can_split else 1)
         for level in levels:
@@ -298,8 +295,8 @@ class Plan:
         return draws
 
 
-def _times(draw: AccountedDraw, trees: int) -> AccountedDraw:
+def _times(draw: Draw, trees: int) -> Draw:
     """Return the line of a draw that is made in so many trees on the same rows."""
     if trees == 1:
         return draw
-    return AccountedDraw(**{**vars(draw), "times": draw.times * trees})
+    return replace(draw, times=draw.times * trees)

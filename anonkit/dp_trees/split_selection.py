@@ -21,12 +21,14 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from anonkit.budget_rules.model_queries import SplitScore
+from anonkit.budget_rules.model_queries import TABLE, SplitScore
 from anonkit.domains.coded_columns import FloatArray, IntArray
-from anonkit.mechanisms.accounting import EXPONENTIAL, LAPLACE, PERMUTE_AND_FLIP, AccountedDraw, rate_within
+from anonkit.mechanisms.accounting import draw_units, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.mechanisms.private_selection import exponential_mechanism, permute_and_flip
 from anonkit.mechanisms.query_sensitivity import STEPS, entropy_steps, sensitivity_of, steepest_entropy
+from anonkit.published.noisy_tables import LAPLACE
+from anonkit.published.statements.draws import EXPONENTIAL, PERMUTE_AND_FLIP, Draw
 from anonkit.published.tree_attributes import Attribute, Split
 
 LARGEST_TABLE = 1 << 28
@@ -212,8 +214,8 @@ class SplitSelection(Protocol):
         """Divisor of the rate of its draws: a paper charges so many times their loss."""
         ...
 
-    def draws(self, level: int, units: int, terms: Terms) -> tuple[AccountedDraw, ...]:
-        """Return what is drawn on a path at this level when it may cost `units`."""
+    def draws(self, level: int, units: int, terms: Terms) -> tuple[Draw, ...]:
+        """Return the draws of a path at this level that cost `units` at most."""
         ...
 
     def choose(self, tables: Tables, units: int, terms: Terms, words: UniformStream) -> Chosen:
@@ -233,15 +235,11 @@ class JointSelection:
     slack: int = 1
     """Divides the rate: 2 is what papers spend that do not use that a score is monotone."""
 
-    def draws(self, level: int, units: int, terms: Terms) -> tuple[AccountedDraw, ...]:
+    def draws(self, level: int, units: int, terms: Terms) -> tuple[Draw, ...]:
         """Return the one draw."""
         query = self.score.query(terms.n_classes, terms.max_rows)
         rate = rate_within(units, sensitivity_of(query) * self.slack)
-        return (
-            AccountedDraw(
-                purpose=f"split at level {level}", mechanism=self.mechanism, rate=rate, query=query, level=level
-            ),
-        )
+        return (Draw(name=f"split at level {level}", law=self.mechanism, rate=rate, query=query, level=level),)
 
     def choose(self, tables: Tables, units: int, terms: Terms, words: UniformStream) -> Chosen:
         """Score all splits and choose."""
@@ -272,17 +270,17 @@ class CutThenAttribute:
     slack: int = 1
     """Divides the rate: 2 is what papers spend that do not use that a score is monotone."""
 
-    def draws(self, level: int, units: int, terms: Terms) -> tuple[AccountedDraw, ...]:
+    def draws(self, level: int, units: int, terms: Terms) -> tuple[Draw, ...]:
         """Return the dearest of the lines for all numbers of numbers that a node may have among its candidates."""
         possible = range(terms.fewest_numbers, terms.numbers + 1)
         options = [self._line(level, units, terms, numbers) for numbers in possible]
-        return (max(options, key=lambda draw: draw.units),)
+        return (max(options, key=draw_units),)
 
-    def _line(self, level: int, units: int, terms: Terms, numbers: int) -> AccountedDraw:
+    def _line(self, level: int, units: int, terms: Terms, numbers: int) -> Draw:
         query = self.score.query(terms.n_classes, terms.max_rows)
-        return AccountedDraw(
-            purpose=f"cuts and attribute at level {level}",
-            mechanism=self.mechanism,
+        return Draw(
+            name=f"cuts and attribute at level {level}",
+            law=self.mechanism,
             rate=rate_within(units // (numbers + 1), sensitivity_of(query) * self.slack),
             query=query,
             times=numbers + 1,
@@ -345,16 +343,17 @@ class NoisyCounts:
     exponential: bool = False
     """True: splits are drawn by the exponential mechanism on the measure, which is cut to [0, 1]; else the best."""
 
-    def draws(self, level: int, units: int, terms: Terms) -> tuple[AccountedDraw, ...]:
+    def draws(self, level: int, units: int, terms: Terms) -> tuple[Draw, ...]:
         """Return one line for the tables of all candidates."""
         times = terms.candidates * (2 if self.separate_totals else 1)
         if self.undivided and not terms.reused:
             # attributes with one child a code are used up: no path has more of them left
             times = max(1, terms.candidates - level)
         return (
-            AccountedDraw(
-                purpose=f"class counts by attribute value at level {level}",
-                mechanism=LAPLACE,
+            Draw(
+                name=f"class counts by attribute value at level {level}",
+                query=TABLE,
+                law=LAPLACE,
                 rate=rate_within(units if self.undivided else units // times, 1),
                 times=times,
                 level=level,
@@ -373,14 +372,14 @@ class NoisyCounts:
             children = tables.attributes[at].children(noisy_counts(counts, rate, words))
             scores[nodes, columns[at] : columns[at + 1]] = self.measure(children.astype(np.float64))
             rows.append((at, nodes, children.sum(axis=-1)))
-        best = self._drawn(scores, units, words) if self.exponential else scores.argmax(axis=1)
+        best = self._sampled_splits(scores, units, words) if self.exponential else scores.argmax(axis=1)
         attribute = np.searchsorted(columns, best, side="right") - 1
         split = best - columns[attribute]
         # totals that are queries of their own are among the counts of classes: no number of rows is read off them
         found = None if self.separate_totals else _rows_of_children(attribute, split, rows)
         return Chosen(attribute=attribute, split=split, rows=found)
 
-    def _drawn(self, scores: FloatArray, units: int, words: UniformStream) -> IntArray:
+    def _sampled_splits(self, scores: FloatArray, units: int, words: UniformStream) -> IntArray:
         """Draw splits with probability proportional to exp(epsilon q / 2), q in [0, 1] from noisy counts."""
         allowed = np.isfinite(scores)
         steps = np.rint(np.clip(np.where(allowed, scores, 0.0), 0.0, 1.0) * _STEPS).astype(np.int64)

@@ -16,25 +16,20 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.budget_rules.model_queries import TABLE
 from anonkit.domains.coded_columns import IntArray
 from anonkit.dp_trees.grower import GrowingForest, refuse_other_totals
-from anonkit.dp_trees.questions import WITHOUT_ATTRIBUTE, Counter, ask_for
+from anonkit.dp_trees.questions import WITHOUT_ATTRIBUTE, Counter, question_on
 from anonkit.dp_trees.split_selection import INFORMATION_GAIN, LARGEST_TABLE, MAX_CLASS, Chosen, Score
 from anonkit.dp_trees.tree_rows import Disjoint
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.accounting import (
-    EXPONENTIAL,
-    LAPLACE,
-    AccountedDraw,
-    Accounting,
-    PathAccount,
-    rate_within,
-    units_of,
-)
+from anonkit.mechanisms.accounting import Accounting, PathAccount, draw_units, rate_within, units_of
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.mechanisms.private_selection import exponential_mechanism
 from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.promises.guarantee import ADD_OR_REMOVE, changed_rows
+from anonkit.published.noisy_tables import LAPLACE
+from anonkit.published.statements.draws import EXPONENTIAL, Draw
 from anonkit.published.tree_attributes import MOST_ROUTES, Attribute, Split, TreeSchema
 from anonkit.published.tree_model import LeafContent, PublishedForest
 from anonkit.randomness import Randomness
@@ -88,28 +83,33 @@ class SpecializationPlan:
         return self.steps if self.joint else self.numbers + 2 * self.steps
 
     @cached_property
-    def choice(self) -> AccountedDraw:
+    def choice(self) -> Draw:
         """Every choice, of a cut or of a step."""
         query = self.score.query(self.schema.n_classes, LARGEST_TABLE)
         units = math.floor(Fraction(self.path_units, 2 * self.choices))
-        return AccountedDraw(
-            purpose="specialization" if self.joint else "cuts and specializations",
-            mechanism=EXPONENTIAL,
+        return Draw(
+            name="specialization" if self.joint else "cuts and specializations",
+            law=EXPONENTIAL,
             rate=rate_within(units, sensitivity_of(query) * self.slack),
             query=query,
             times=self.choices,
         )
 
     @cached_property
-    def count(self) -> AccountedDraw:
+    def count(self) -> Draw:
         """The counts of the cells; what a published rate of choices leaves over is not spent on them."""
-        rate = rate_within(self.path_units - self.choice.units * self.slack, 1)
-        return AccountedDraw(purpose="class counts of a cell", mechanism=LAPLACE, rate=rate)
+        rate = rate_within(self.path_units - draw_units(self.choice) * self.slack, 1)
+        return Draw(name="class counts of a cell", query=TABLE, law=LAPLACE, rate=rate)
 
     @cached_property
     def accounting(self) -> Accounting:
         """Two lines: a row pays for all of it."""
-        return Accounting(draws=(self.choice, self.count), rows_per_unit=self.rows_per_unit, adjacency=self.adjacency)
+        return Accounting(
+            draws=(self.choice, self.count),
+            rows_per_unit=self.rows_per_unit,
+            adjacency=self.adjacency,
+            by_level=True,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -167,7 +167,7 @@ class _Specializer:
 
     def _marginals(self) -> list[IntArray]:
         codes = [attribute.codes for attribute in self.attributes]
-        question = ask_for(
+        question = question_on(
             np.zeros(1, dtype=np.int64),
             np.arange(len(codes))[np.newaxis],
             codes,
@@ -176,7 +176,7 @@ class _Specializer:
             routing=self.forest.routing,
             n_classes=self.plan.schema.n_classes,
         )
-        tables = [counts[0] for _, _, counts in question.split(self.counter.ask(question), codes)]
+        tables = [counts[0] for _, _, counts in question.split(self.counter.answer(question), codes)]
         for table in tables:
             refuse_other_totals("tables", int(table.sum()), self.counter.n_rows)
         return tables
@@ -195,7 +195,7 @@ class _Specializer:
 
     def _charge_choice(self) -> None:
         choice = self.plan.choice
-        self.account.charge(choice.purpose, choice.units // choice.times, np.zeros(1, dtype=np.int64))
+        self.account.charge(choice.name, draw_units(choice) // choice.times, np.zeros(1, dtype=np.int64))
 
     def _draw_cuts(self, numbers: Sequence[int], *, together: bool) -> None:
         """Draw cuts of new intervals; intervals of one attribute hold disjoint rows and are paid together."""
@@ -208,8 +208,8 @@ class _Specializer:
             if not together:
                 self._charge_choice()
             part = self.parts[number]
-            drawn = part.splits[self._draw(self._scores(part))]
-            self.parts[number] = replace(part, splits=np.array([drawn]))
+            cut = part.splits[self._draw(self._scores(part))]
+            self.parts[number] = replace(part, splits=np.array([cut]))
 
     def _scores(self, part: _Part) -> IntArray:
         """Return the scores of the splits of a part, shape (n_splits,)."""
@@ -223,9 +223,9 @@ class _Specializer:
 
     def _candidates(self) -> list[int]:
         """Return the parts that cells lie in and that can be divided without making too many cells."""
-        held, cells = np.unique(self.part_of[self.leaves], return_counts=True)
+        occupied, cells = np.unique(self.part_of[self.leaves], return_counts=True)
         candidates = []
-        for number, size in zip(held.tolist(), cells.tolist(), strict=True):
+        for number, size in zip(occupied.tolist(), cells.tolist(), strict=True):
             if number < 0:
                 continue
             part = self.parts[number]
@@ -244,8 +244,8 @@ class _Specializer:
         splits = np.concatenate([part.splits for part in parts])
         weights = np.repeat([_WEIGHT // size for size in sizes], sizes) if self.plan.weighted else None
         self._charge_choice()
-        drawn = self._draw(scores, weights)
-        return int(np.repeat(candidates, sizes)[drawn]), int(splits[drawn])
+        choice = self._draw(scores, weights)
+        return int(np.repeat(candidates, sizes)[choice]), int(splits[choice])
 
     def _take(self, number: int, split: int) -> None:
         """Divide all cells that lie in a part."""
@@ -266,7 +266,7 @@ class _Specializer:
 
     def _count(self) -> None:
         """Draw the counts of all cells, each row being in one."""
-        question = ask_for(
+        question = question_on(
             self.leaves,
             np.full((self.leaves.size, 1), WITHOUT_ATTRIBUTE),
             [attribute.codes for attribute in self.attributes],
@@ -275,9 +275,9 @@ class _Specializer:
             routing=self.forest.routing,
             n_classes=self.plan.schema.n_classes,
         )
-        counts = self.counter.ask(question).reshape(self.leaves.size, self.plan.schema.n_classes)
+        counts = self.counter.answer(question).reshape(self.leaves.size, self.plan.schema.n_classes)
         refuse_other_totals("cells", int(counts.sum()), self.counter.n_rows)
-        self.account.charge(self.plan.count.purpose, self.plan.count.units, np.zeros(1, dtype=np.int64))
+        self.account.charge(self.plan.count.name, draw_units(self.plan.count), np.zeros(1, dtype=np.int64))
         noisy = noisy_counts(counts, self.plan.count.rate, self.words)
         for node, row in zip(self.leaves.tolist(), noisy.tolist(), strict=True):
             self.forest.contents[node] = LeafContent(counts=tuple(row))

@@ -285,11 +285,11 @@ def _may_be_read(source: Source, policy: Policy, name: str, form: _Form, engine:
         return form.number is not None
     if policy.declares(name):
         return True
-    says_day = not _DATE_WORDS.isdisjoint(words_of(name))
-    harmless = {"unique_text", "unique_numbers", "row_numbers"} if says_day else {"unique_text"}
+    names_day = not _DATE_WORDS.isdisjoint(words_of(name))
+    harmless = {"unique_text", "unique_numbers", "row_numbers"} if names_day else {"unique_text"}
     (profile,) = profiles_of(source, [name], engine)
     rule = None if profile.verdict is None else profile.verdict.rule
-    return rule is None or (rule in harmless and (says_day or form != _JOINED_FORM))
+    return rule is None or (rule in harmless and (names_day or form != _JOINED_FORM))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -188,11 +188,11 @@ def _repeated(values: pa.Array) -> tuple[pa.Array, pa.Array | None]:
     return counted.field("values"), counted.field("counts")
 
 
-def _rows_of(holds: pa.Array, rows: pa.Array | None) -> int:
+def _rows_of(mask: pa.Array, rows: pa.Array | None) -> int:
     """Return in how many rows something holds; a missing cell is none."""
     if rows is None:
-        return int(pc.sum(holds).as_py() or 0)
-    return int(pc.sum(rows.filter(holds)).as_py() or 0)
+        return int(pc.sum(mask).as_py() or 0)
+    return int(pc.sum(rows.filter(mask)).as_py() or 0)
 
 
 @dataclass(kw_only=True)

@@ -23,7 +23,7 @@ _LOOKED_AT = 2_000
 """Letters of a value that are looked at."""
 
 
-def holds_contact(value: str) -> bool:
+def has_contact(value: str) -> bool:
     """Return True if a text has an e-mail address, a telephone number as people write it, or a bank account in it."""
     text = value[:_LOOKED_AT]
     if _EMAIL.search(text) or any(check_digits.iban(found[0].replace(" ", "")) for found in _IBAN.finditer(text)):
@@ -54,7 +54,7 @@ def words_on_published(name: str, values: Iterable[str]) -> str | None:
     A function of published labels. No value is quoted.
     """
     listed = list(values)
-    contacts, texts = sum(map(holds_contact, listed)), sum(map(is_written_text, listed))
+    contacts, texts = sum(map(has_contact, listed)), sum(map(is_written_text, listed))
     found = [
         f"{number:,} {what}"
         for number, what in (

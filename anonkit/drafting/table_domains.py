@@ -283,11 +283,11 @@ def _common(values: Sequence[Any], codes: _Codes, whose: _Codes, min_people: int
         group_of.setdefault(label if texts_alone else key_of_text(label) or label, len(group_of)) for label in labels
     ]
     of_value = np.array(groups, dtype=np.int64)
-    held = _people_of(of_value[codes], whose, len(group_of))
+    people_of_group = _people_of(of_value[codes], whose, len(group_of))
     alone = _people_of(codes, whose, len(labels))
     named: dict[int, int] = {}
     for at, group in enumerate(groups):
-        if held[group] >= min_people and (group not in named or alone[at] > alone[named[group]]):
+        if people_of_group[group] >= min_people and (group not in named or alone[at] > alone[named[group]]):
             named[group] = at
     return [labels[named[group]] for group in dict.fromkeys(groups) if group in named]
 

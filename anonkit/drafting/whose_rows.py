@@ -179,9 +179,9 @@ def candidates_for_person(
     profiles: Mapping[str, ColumnProfile] = {**undeclared.profiles, **undeclared.taken, **found}
     repeating = repeating_identifiers([profiles[name] for name in policy.columns if name in profiles], declared)
     new = [each.columns for each in repeating if each.columns not in earlier]
-    kept = [*earlier, *_parting_otherwise(new, earlier, source, engine)]
-    keys = key_names(kept, tuple(policy.columns))
-    return tuple(Candidate(columns=columns, key=key) for columns, key in zip(kept, keys, strict=True))
+    candidates = [*earlier, *_parting_otherwise(new, earlier, source, engine)]
+    keys = key_names(candidates, tuple(policy.columns))
+    return tuple(Candidate(columns=columns, key=key) for columns, key in zip(candidates, keys, strict=True))
 
 
 def come_in_runs(source: Source, policy: Policy, engine: Engine) -> bool:
@@ -202,7 +202,9 @@ def come_in_runs(source: Source, policy: Policy, engine: Engine) -> bool:
         return False
     own: list[CodedColumn] = []  # a column that another one determines makes no twin rarer
     for column in sorted(columns, key=lambda one: -one.size):
-        if not any(_share_told(other.codes.astype(np.int64), column.codes.astype(np.int64)) >= ALIKE for other in own):
+        if not any(
+            _share_determined(other.codes.astype(np.int64), column.codes.astype(np.int64)) >= ALIKE for other in own
+        ):
             own.append(column)
     return _twins_by_chance(own, source.n_rows) < FEW_TWINS
 
@@ -257,7 +259,7 @@ def _is_key(key: CodedColumn, others: Sequence[CodedColumn], about: Collection[s
     if len(evidence) < SEVERAL or not any(column.name in about for column in evidence):
         return False
     together, _ = combine([column.codes for column in evidence], key.codes.size)
-    return _share_told(together, key.codes.astype(np.int64)) >= NEARLY
+    return _share_determined(together, key.codes.astype(np.int64)) >= NEARLY
 
 
 def _whole_groups(key: CodedColumn) -> _Codes:
@@ -309,7 +311,7 @@ def _ranks(places: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[at])
 
 
-def _share_told(by: _Codes, key: _Codes) -> float:
+def _share_determined(by: _Codes, key: _Codes) -> float:
     """Return the share of rows that have the value which is commonest where rows say the same."""
     both, n_both = combine([by, key], by.size)
     rows = np.bincount(both, minlength=n_both)
@@ -345,15 +347,15 @@ def _parting_otherwise(
         return combine([column.codes for column in coded], there.size)[0], there
 
     known = [keys_of(columns) for columns in before]
-    kept = []
+    chosen = []
     for columns in names:
         keys, there = keys_of(columns)
         if np.unique(keys[there]).size == there.sum():
             continue  # none occurs in two rows
         if not any(_alike(keys, there, *other) for other in known):
             known.append((keys, there))
-            kept.append(columns)
-    return kept
+            chosen.append(columns)
+    return chosen
 
 
 def _alike(keys: _Codes, there: NDArray[np.bool_], others: _Codes, others_there: NDArray[np.bool_]) -> bool:
@@ -366,4 +368,4 @@ def _alike(keys: _Codes, there: NDArray[np.bool_], others: _Codes, others_there:
 
 def _part_alike(one: NDArray[np.integer], other: NDArray[np.integer]) -> bool:
     first, second = one.astype(np.int64), other.astype(np.int64)
-    return _share_told(first, second) >= ALIKE and _share_told(second, first) >= ALIKE
+    return _share_determined(first, second) >= ALIKE and _share_determined(second, first) >= ALIKE

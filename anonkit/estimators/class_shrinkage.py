@@ -17,7 +17,8 @@ from anonkit.estimators.consistent_counts import Dependence, project_to_simplex
 
 SPREADS = (0.45, 0.6, 0.8, 1.0, 1.4, 2.0, 3.0)
 """Standard deviations that a prior may have: of the excess of a share over what independence would make of it, relative
-to that. Found on simulated customers: a grid with spreads down to 0 lets weak effects go too soon."""
+to that. Found on simulated customers: a grid with spreads down to 0 lets weak effects go too soon. Constants of this
+module are measured together with the weight of evidence: `python recipes/benchmarks/evidence_tables.py`."""
 
 SMALL_SPREADS = (0.0, 0.1, 0.2, 0.3)
 """Further ones by which the part of the attributes' evidence beyond noise is estimated: they are too small to rank rows
@@ -72,7 +73,7 @@ def confirmed(attributes: Sequence[Dependence], classes: FloatArray, shares: Seq
 
 def _independent(attributes: Sequence[Dependence], classes: FloatArray) -> list[FloatArray]:
     """Return the shares of class × value without an effect."""
-    return [np.outer(classes, drawn_shares(one.values, one.values_variance)) for one in attributes]
+    return [np.outer(classes, shrunken_shares(one.values, one.values_variance)) for one in attributes]
 
 
 def _chances(
@@ -90,7 +91,7 @@ def _chances(
     return chances
 
 
-def drawn_shares(shares: FloatArray, variances: FloatArray) -> FloatArray:
+def shrunken_shares(shares: FloatArray, variances: FloatArray) -> FloatArray:
     """Return unbiased shares, drawn towards equal ones by their noise; positive, adding up to 1.
 
     Parameters
@@ -102,9 +103,9 @@ def drawn_shares(shares: FloatArray, variances: FloatArray) -> FloatArray:
     noise = float(variances.sum())
     signal = max(float(((shares - 1 / size) ** 2).sum()) - noise, 0.0)
     trust = signal / (signal + noise) if signal + noise > 0 else 1.0
-    drawn = project_to_simplex(1 / size + trust * (shares - 1 / size))
+    shrunk = project_to_simplex(1 / size + trust * (shares - 1 / size))
     least = np.sqrt(np.maximum(variances, 0.0)) / 10 + _NOTHING  # of a share that noise may hide
-    positive = np.maximum(drawn, np.minimum(least, 0.1 / size))
+    positive = np.maximum(shrunk, np.minimum(least, 0.1 / size))
     return np.asarray(positive / positive.sum())
 
 
@@ -122,9 +123,9 @@ def _posterior(
     """Return the mean of the posterior, its margins those of the classes and values."""
     squares = (shares * spreads[:, np.newaxis, np.newaxis]) ** 2
     trust = squares / (squares + one.excess_variance + _NOTHING**2)
-    drawn = np.einsum("s,scv->cv", chances, trust) * one.excess
+    shrunk = np.einsum("s,scv->cv", chances, trust) * one.excess
     doubt = np.sqrt(np.einsum("s,scv->cv", chances, trust) * one.excess_variance)
-    drawn = drawn - classes[:, np.newaxis] * drawn.sum(axis=0)
-    drawn = drawn - shares.sum(axis=0) * drawn.sum(axis=1, keepdims=True)
+    shrunk = shrunk - classes[:, np.newaxis] * shrunk.sum(axis=0)
+    shrunk = shrunk - shares.sum(axis=0) * shrunk.sum(axis=1, keepdims=True)
     least = np.minimum(floor * shares, doubt) + _NOTHING * shares
-    return np.asarray(np.maximum(shares + drawn, least))
+    return np.asarray(np.maximum(shares + shrunk, least))

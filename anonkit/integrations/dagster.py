@@ -40,7 +40,7 @@ PARTITION = "{partition_key}"
 """In a path of a partitioned asset: replaced by the key of the partition."""
 ATTEMPTS = RetryPolicy(max_retries=2, delay=30, backoff=Backoff.EXPONENTIAL)
 """Attempts after a failure of the surroundings; refusals fail at once, whatever the policy."""
-_ASKED = {"k": "k_anonymity", "l": "l_diversity", "t": "t_closeness", "alpha": "alpha_k_anonymity"}
+_CHECK_OF_REQUIREMENT = {"k": "k_anonymity", "l": "l_diversity", "t": "t_closeness", "alpha": "alpha_k_anonymity"}
 
 
 def release_asset(
@@ -134,7 +134,7 @@ def release_checks(
     *,
     each: Sequence[str] = (),
     blocking: bool = True,
-    **asked: Any,
+    **requirements: Any,
 ) -> AssetChecksDefinition:
     """Return asset checks that validate a release from its files alone.
 
@@ -150,11 +150,13 @@ def release_checks(
         the asset check `keeps_its_promise`.
     blocking : bool
         Whether what comes after the asset waits, and is not made when a check fails.
-    **asked
+    **requirements
         `k`, `l`, `t`, `alpha`, `beta`, `quasi_identifiers`, `sensitive` and `signed_by` of `anonkit.validate`. Each
         requirement is a check of its own.
     """
-    own = dict.fromkeys([*each, *(check for keyword, check in _ASKED.items() if asked.get(keyword) is not None)])
+    own = dict.fromkeys(
+        [*each, *(check for keyword, check in _CHECK_OF_REQUIREMENT.items() if requirements.get(keyword) is not None)]
+    )
     names = [KEPT, *own]
 
     @multi_asset_check(
@@ -165,7 +167,7 @@ def release_checks(
     )
     def validated(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
         try:
-            checks = validate_release(_last_release(context, asset) if release is None else release, **asked)
+            checks = validate_release(_last_release(context, asset) if release is None else release, **requirements)
         except AnonkitError as error:
             raise _failure(error) from None
         for name in names:

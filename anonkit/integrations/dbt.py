@@ -51,14 +51,14 @@ def release_model(source: Any, *, output: str | Path, **arguments: Any) -> pa.Ta
     return make_release(source=_rows(source), output=output, **arguments).to_arrow()
 
 
-def validate_model(release: str | Path, **asked: Any) -> pa.Table:
+def validate_model(release: str | Path, **requirements: Any) -> pa.Table:
     """Validate a release from its files alone, and return its checks for the database.
 
     Parameters
     ----------
     release : path
         The output of `release_model`.
-    **asked
+    **requirements
         Keywords of `anonkit.validate`: requirements beyond the release's promise, and `signed_by`.
 
     Returns
@@ -79,7 +79,7 @@ def validate_model(release: str | Path, **asked: Any) -> pa.Table:
     """
     import pyarrow as pa
 
-    checks = validate_release(release, **asked)
+    checks = validate_release(release, **requirements)
     refuse_failed(checks, release)
     return pa.table({"name": [str(check["name"]) for check in checks], "passed": [True] * len(checks)})
 

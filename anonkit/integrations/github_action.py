@@ -86,7 +86,7 @@ def releases_of(patterns: Sequence[str]) -> list[str]:
     return list(found)
 
 
-def judged(release: str, **asked: Any) -> ActionOutcome:
+def judged(release: str, **requirements: Any) -> ActionOutcome:
     """Validate one release.
 
     Privacy
@@ -97,7 +97,7 @@ def judged(release: str, **asked: Any) -> ActionOutcome:
     try:
         if not release.isprintable():  # a name that ends a line would write outputs of the step in its own words
             raise ParameterError("the name of a release has characters that are no letters", "rename its folder")
-        checks = validate_release(release, **asked)
+        checks = validate_release(release, **requirements)
         refuse_failed(checks, release)
         return ActionOutcome(release=release, checks=checks, report=anonkit.load(release).report)
     except AnonkitError as error:

@@ -76,7 +76,7 @@ def make_release(recipe: str | Path | None = None, source: object = None, **argu
     return _quietly(partial(anonkit.release, source, **given))
 
 
-def validate_release(release: str | Path | anonkit.Release, **asked: Any) -> list[dict[str, Any]]:
+def validate_release(release: str | Path | anonkit.Release, **requirements: Any) -> list[dict[str, Any]]:
     """Return the checks of `anonkit.validate`, as plain JSON types, failed ones among them.
 
     Raises
@@ -88,7 +88,7 @@ def validate_release(release: str | Path | anonkit.Release, **asked: Any) -> lis
     AnonkitError
         It could not be checked; any other failure without its details.
     """
-    given = {name: value for name, value in asked.items() if value is not None}
+    given = {name: value for name, value in requirements.items() if value is not None}
     if isinstance(release, str | Path):
         release = _quietly(partial(anonkit.load, release))  # what is not there is no plain table, and may come
     validation = _quietly(partial(anonkit.validate, release, **given))

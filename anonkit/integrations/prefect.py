@@ -88,7 +88,7 @@ def release_table(
     retry_condition_fn=may_be_retried,
     cache_policy=NO_CACHE,  # files change
 )
-def validate_table(release: str | Path | anonkit.Release, *, artifact: str | None = None, **asked: Any) -> None:
+def validate_table(release: str | Path | anonkit.Release, *, artifact: str | None = None, **requirements: Any) -> None:
     """Validate a release from its files alone; the checks become an artifact, whether they passed or not.
 
     Parameters
@@ -96,7 +96,7 @@ def validate_table(release: str | Path | anonkit.Release, *, artifact: str | Non
     release : path or Release
     artifact : str, optional
         Key of the artifact: small letters, digits and dashes; by default from the name of the release.
-    **asked
+    **requirements
         Keywords of `anonkit.validate`: requirements beyond the release's promise, and `signed_by`.
 
     Raises
@@ -109,7 +109,7 @@ def validate_table(release: str | Path | anonkit.Release, *, artifact: str | Non
     place = (
         release.place.file(".parquet") if isinstance(release, anonkit.Release) and release.place else Path(str(release))
     )
-    checks = validate_release(release, **asked)
+    checks = validate_release(release, **requirements)
     create_markdown_artifact(
         validation_markdown(checks),
         key=artifact or artifact_key(place.stem, "checks"),

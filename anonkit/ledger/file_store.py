@@ -98,13 +98,13 @@ def keep_key(beside: Path, key: bytes | None = None) -> bytes:
     key : bytes, optional
         A new one by default.
     """
-    kept = secrets.token_bytes(SIZE) if key is None else key
+    stored = secrets.token_bytes(SIZE) if key is None else key
     path = _named(beside)
     try:
-        write_private(path, kept.hex() + "\n")
+        write_private(path, stored.hex() + "\n")
     except OSError as error:
         raise LedgerError(f"the key file {str(path)!r} cannot be written: {os.strerror(error.errno or 0)}") from None
-    return kept
+    return stored
 
 
 def drop_key(beside: Path, key: bytes) -> None:
@@ -292,7 +292,7 @@ class FileStore:
                 _WORDS.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, type(error).__name__)
             ) from None
 
-    def hold(self, connection: Connection, number: int) -> None:
+    def lock_reservation(self, connection: Connection, number: int) -> None:
         """Do nothing: the process itself is seen."""
 
     def is_abandoned(self, connection: Connection, number: int, process: str, *, has_files: bool) -> bool:

@@ -30,7 +30,7 @@ from anonkit.documents import ReportPart, named
 from anonkit.domains.domain_codes import cell_keys
 from anonkit.engines.reading.settled_tables import settled, with_keys, with_unit
 from anonkit.errors import AnonkitError, GuaranteeError, option, spoken
-from anonkit.k_anonymity.recoded_rows import RowRecoding, RowRules, RowsAsked, any_missing, is_among
+from anonkit.k_anonymity.recoded_rows import ReleasableRows, RowRecoding, RowRules, any_missing, is_among
 from anonkit.k_anonymity.stored_recoding import Recoded
 from anonkit.k_anonymity.violating_classes import WithValue, violating_classes
 from anonkit.ledger.fingerprint import Likeness, spelled_rows
@@ -231,7 +231,7 @@ def shown_rows(table: Source, engine: Engine, params: Mapping[str, Any], known: 
     policy = replace(policy, candidates=candidates)
     table = settled(with_keys(table, candidates, engine), policy, engine)
     needed = RowRules.of(policy).needed
-    required = RowsAsked(needed=needed, rules=method.rules(policy))
+    required = ReleasableRows(needed=needed, rules=method.rules(policy))
     recoding = method.as_released(table, policy, engine, required)
     clear = [
         column["name"]
@@ -317,24 +317,24 @@ class JointFloor:
     ----------
     k : int
         What the release promises by itself.
-    asked : int, optional
+    requested : int, optional
         What the owner allows instead: `--accept-joint-k`, else the policy's `joint_k`. 1 allows everything.
     """
 
     k: int
-    asked: int | None = None
+    requested: int | None = None
     means: bool = False
     """True of the view with those earlier releases that show means, as this one does: no acceptance lowers it."""
 
     @property
     def required(self) -> int:
         """Smallest group allowed."""
-        return self.k if self.asked is None else self.asked
+        return self.k if self.requested is None else self.requested
 
     @property
     def accepted(self) -> int | None:
         """The joint k below the promise that the owner accepts, for everybody to read; None when there is none."""
-        return self.asked if self.asked is not None and self.asked < self.k else None
+        return self.requested if self.requested is not None and self.requested < self.k else None
 
     def check_countable(self, changed: Sequence[int]) -> None:
         """Refuse what cannot be counted, unless every joint k is allowed.
@@ -388,16 +388,16 @@ class JointFloor:
 
     def checks(self) -> tuple[Check, ...]:
         """Return the checks that the report states: that the floor holds, never by how much."""
-        if self.asked is None or self.asked <= 1:
+        if self.requested is None or self.requested <= 1:
             return ()
-        return (Check(name="joint_k", passed=True, observed=f"{self.asked} or more", required=self.asked),)
+        return (Check(name="joint_k", passed=True, observed=f"{self.requested} or more", required=self.requested),)
 
     def _rule(self) -> str:
         if self.means:
             return f"means of groups that differ by fewer than {self.k} people disclose who is in between"
-        if self.asked is None:
+        if self.requested is None:
             return f"the release promises {self.k}"
-        return f"{self.asked} is required (joint_k)"
+        return f"{self.requested} is required (joint_k)"
 
 
 def numbers(releases: Sequence[int]) -> str:

@@ -122,7 +122,7 @@ class Backend(Protocol):
     def transaction(self) -> AbstractContextManager[Connection]:
         """Hold the ledger alone; all that is done inside is durable afterwards, or never happened."""
 
-    def hold(self, connection: Connection, number: int) -> None:
+    def lock_reservation(self, connection: Connection, number: int) -> None:
         """Let others see, for as long as this process lives, that a reservation is its own."""
 
     def is_abandoned(self, connection: Connection, number: int, process: str, *, has_files: bool) -> bool:
@@ -166,10 +166,10 @@ def standing_in(connection: Connection, dataset: str) -> DatasetState:
     row = connection.execute(
         "SELECT budget, budget_delta, budget_neighbours, budget_unit FROM dataset WHERE name = ?", (dataset,)
     ).fetchone()
-    holds = NO_LIMIT
+    allowance = NO_LIMIT
     if row is not None:
-        holds = Allowance(epsilon=_number(row[0]), delta=_number(row[1]), neighbours=_neighbours(*row[2:]))
-    return DatasetState(dataset=dataset, allowance=holds, entries=entries_in(connection, "dataset = ?", dataset))
+        allowance = Allowance(epsilon=_number(row[0]), delta=_number(row[1]), neighbours=_neighbours(*row[2:]))
+    return DatasetState(dataset=dataset, allowance=allowance, entries=entries_in(connection, "dataset = ?", dataset))
 
 
 @_legible()
@@ -267,12 +267,12 @@ def digest_in(connection: Connection, number: int) -> str | None:
     return hashlib.blake2b("\0".join(row).encode(), digest_size=16, person=b"release seen").hexdigest()
 
 
-def insert_reserved(connection: Connection, claim: PlannedSpending, holds: Allowance) -> int:
+def insert_reserved(connection: Connection, claim: PlannedSpending, allowance: Allowance) -> int:
     """Write a release that is reserved, the marks of its table and what its dataset may spend; return its number."""
     connection.execute("INSERT INTO dataset (name) VALUES (?) ON CONFLICT DO NOTHING", (claim.dataset,))
     connection.execute(
         "UPDATE dataset SET budget = ?, budget_delta = ?, budget_neighbours = ?, budget_unit = ? WHERE name = ?",
-        (_text(holds.epsilon), _text(holds.delta), *_named(holds.neighbours), claim.dataset),
+        (_text(allowance.epsilon), _text(allowance.delta), *_named(allowance.neighbours), claim.dataset),
     )
     _remember(connection, claim)
     connection.execute(

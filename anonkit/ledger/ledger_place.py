@@ -136,10 +136,10 @@ def is_on_network(folder: Path) -> bool:
     return _type_at(standing, mounts_of_linux(mounts)) in _NETWORKS
 
 
-def mounts_of_linux(told: str) -> list[tuple[Path, str]]:
+def mounts_of_linux(content: str) -> list[tuple[Path, str]]:
     """Read `/proc/self/mountinfo`: (where, type) of every file system, the latest last."""
     found = []
-    for line in told.splitlines():
+    for line in content.splitlines():
         before, _, after = line.partition(" - ")
         words = before.split()
         if len(words) >= 5 and after:
@@ -148,9 +148,9 @@ def mounts_of_linux(told: str) -> list[tuple[Path, str]]:
     return found
 
 
-def mounts_of_macos(told: str) -> list[tuple[Path, str]]:
+def mounts_of_macos(output: str) -> list[tuple[Path, str]]:
     """Read what `mount` prints on macOS: `DEVICE on PLACE (TYPE, …)`."""
-    lines = (re.fullmatch(r".* on (/.*) \((\w+)[,)].*", line) for line in told.splitlines())
+    lines = (re.fullmatch(r".* on (/.*) \((\w+)[,)].*", line) for line in output.splitlines())
     return [(Path(line.group(1)), line.group(2)) for line in lines if line is not None]
 
 

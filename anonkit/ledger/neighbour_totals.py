@@ -106,10 +106,10 @@ class Total(ReportPart, keys=("**known", "epsilon", "delta")):
     @property
     def known(self) -> dict[str, str | None]:
         """The neighbours for JSON; `unit` is null for one row."""
-        return {"neighbours": "unknown", "unit": None} if self.neighbours is None else holds_for(self.neighbours)
+        return {"neighbours": "unknown", "unit": None} if self.neighbours is None else neighbours_json(self.neighbours)
 
 
-def holds_for(kind: Neighbours) -> dict[str, str | None]:
+def neighbours_json(kind: Neighbours) -> dict[str, str | None]:
     """Return neighbours for JSON; `unit` is null for one row."""
     return {"neighbours": CHANGES[kind.adjacency], "unit": kind.unit}
 

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
-_KEPT = (
+_STORED_KEYS = (
     "method", "earlier_method", "target", "unit", "missing_values", "model", "max_suppression", "columns", "recoding",
     "rows_of_people", "independent_rows", "candidates", "keys", "weight", "households", "means", "surrogate",
 )  # fmt: skip
@@ -20,13 +20,13 @@ def pack(params: Mapping[str, Any]) -> bytes | None:
     """Return the part of a release's public parameters that the ledger stores; None when it has no recoding."""
     if "recoding" not in params or "model" not in params:
         return None
-    return zlib.compress(json.dumps({key: params[key] for key in _KEPT if key in params}).encode())
+    return zlib.compress(json.dumps({key: params[key] for key in _STORED_KEYS if key in params}).encode())
 
 
 def unpacked(packed: bytes) -> dict[str, Any]:
     """Return the parameters that `pack` kept."""
-    kept: dict[str, Any] = json.loads(zlib.decompress(packed))
-    return kept
+    params: dict[str, Any] = json.loads(zlib.decompress(packed))
+    return params
 
 
 def digest_of_packed(packed: bytes) -> bytes:

@@ -46,7 +46,7 @@ _SURE = 6.0
 """Standard deviations by which a column must agree beyond chance."""
 _NEARLY_ALL = 0.8
 """Share of people in whom a column must agree where keys are serial numbers."""
-_SAYS_LITTLE = 0.95
+_WEAK_EVIDENCE = 0.95
 """Agreement by chance from which a column is no evidence."""
 _DENSE = 2
 """Numbers between the lowest and the highest of a key for each of its values, at most, in serial numbers."""
@@ -105,7 +105,7 @@ class PeopleMarks:
     def is_like(self, other: PeopleMarks) -> bool:
         """Return True if both tables hold the same people, in part, beyond what keys alone can show."""
         exponent = max(self.exponent, other.exponent)
-        mine, theirs = (_kept(marks.tags, exponent) for marks in (self, other))
+        mine, theirs = (_in_sample(marks.tags, exponent) for marks in (self, other))
         shared, of_mine, of_theirs = np.intersect1d(
             self.tags[mine], other.tags[theirs], assume_unique=True, return_indices=True
         )
@@ -118,7 +118,7 @@ class PeopleMarks:
         return _agree(self.traits[mine][of_mine], other.traits[theirs][of_theirs], nearly_all=is_serial)
 
 
-def _kept(tags: NDArray[np.uint64], exponent: int) -> NDArray[np.bool_]:
+def _in_sample(tags: NDArray[np.uint64], exponent: int) -> NDArray[np.bool_]:
     """Return a mask of the tags in the part that is stored of so many people."""
     rest: NDArray[np.uint64] = tags & np.uint64((1 << exponent) - 1)
     return np.equal(rest, 0)
@@ -136,7 +136,7 @@ def _agree(first: NDArray[np.uint8], two: NDArray[np.uint8], *, nearly_all: bool
             of_one, of_other = (np.bincount(column[known], minlength=256) / n for column in (one, other))
             chance = float(of_one @ of_other)
             beyond = chance + _SURE * math.sqrt(chance * (1 - chance) / n)
-            if chance < _SAYS_LITTLE and same > beyond and (same >= _NEARLY_ALL or not nearly_all):
+            if chance < _WEAK_EVIDENCE and same > beyond and (same >= _NEARLY_ALL or not nearly_all):
                 return True
     return False
 
@@ -167,14 +167,14 @@ class PeopleTags:
         present = texts.indices.is_valid().to_numpy(zero_copy_only=False)
         numbers = _numbers(texts.dictionary)
         of_row = tags[codes] if tags.size else np.zeros(batch.num_rows, np.uint64)
-        kept = present & _kept(of_row, self.exponent)
-        some = batch.filter(pa.array(kept))
+        in_sample = present & _in_sample(of_row, self.exponent)
+        some = batch.filter(pa.array(in_sample))
         named, otherwise = named_sums(cells_of(some, self.names, self.key), self.names, self.key, some.num_rows)
         content = KeyedTags(self.key, "named row").of_sums(named if otherwise is None else named + otherwise)
         arrays = [
-            pa.array(of_row[kept]),
+            pa.array(of_row[in_sample]),
             pa.array(content[:, 0].astype(np.uint64)),
-            pa.array(numbers[codes][kept] if numbers.size else np.zeros(0, np.int64)),
+            pa.array(numbers[codes][in_sample] if numbers.size else np.zeros(0, np.int64)),
         ]
         of_traits = KeyedTags(self.key, "trait of people")
         for name in self.traits:
@@ -233,14 +233,14 @@ def people_marks(table: Source, engine: Engine, key: bytes, column: str, traits:
         return None
     contents = np.zeros(tags.size, np.uint64)
     np.add.at(contents, at, rows["content"].to_numpy())
-    kept = _constant(rows, at, tags.size, len(looked_at))
+    traits_of_people = _constant(rows, at, tags.size, len(looked_at))
     return PeopleMarks(
         column=_name_tag(column, key),
         is_serial=_counts_up(rows["number"].to_numpy(), tags.size << exponent),
         exponent=exponent,
         tags=tags,
         contents=(contents & np.uint64(0xFFFFFFFF)).astype(np.uint32),
-        traits=kept,
+        traits=traits_of_people,
     )
 
 
@@ -266,7 +266,7 @@ def _constant(rows: pa.Table, at: NDArray[np.int64], people: int, n_traits: int)
         np.maximum.at(highest, at, cells)
         one = np.where(lowest == highest, highest, 0).astype(np.uint8)
         shares = np.bincount(one[one > 0], minlength=256) / people
-        if shares.sum() >= 0.5 and shares.max() < _SAYS_LITTLE:
+        if shares.sum() >= 0.5 and shares.max() < _WEAK_EVIDENCE:
             chosen.append((float(shares @ shares), one))
     best = sorted(chosen, key=lambda pair: pair[0])[:_TRAITS]
     return np.stack([one for _, one in best], axis=1) if best else np.zeros((people, 0), np.uint8)

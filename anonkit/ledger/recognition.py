@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 LOOKED_AT = 1 << 16
 """Leading rows that were hashed."""
-KEPT = 256
-"""Hashes of a sketch; an overlap is known within about 1/sqrt(KEPT)."""
+SKETCH_SIZE = 256
+"""Hashes of a sketch; an overlap is known within about 1/sqrt(SKETCH_SIZE)."""
 _CELL, _MISSING = "\x1f", "\x00"
 
 
@@ -80,7 +80,7 @@ class LegacyFingerprint:
         if union.size == 0:
             return 1.0
         # Beyond the point to which a full sketch reaches, nothing is known about its table.
-        reach = [marks.lowest[-1] for marks in (self, other) if marks.lowest.size == KEPT]
+        reach = [marks.lowest[-1] for marks in (self, other) if marks.lowest.size == SKETCH_SIZE]
         known = union[union <= min(reach)] if reach else union
         both = np.isin(known, self.lowest) & np.isin(known, other.lowest)
         return float(both.mean())
@@ -106,7 +106,7 @@ def legacy_fingerprint(table: Source, key: bytes) -> LegacyFingerprint:
         if left <= 0:
             break
     distinct = np.unique(np.concatenate(hashes)) if hashes else np.zeros(0, dtype=np.uint64)
-    return LegacyFingerprint(rows=table.n_rows, lowest=distinct[:KEPT])
+    return LegacyFingerprint(rows=table.n_rows, lowest=distinct[:SKETCH_SIZE])
 
 
 def _texts(batch: pa.RecordBatch) -> Iterable[str]:

@@ -30,7 +30,7 @@ _WAIT = 120.0
 """Seconds to wait for somebody who is making a release in the same place: they are at their last step."""
 _PAUSE = 0.1
 
-Asked = Callable[[int], bytes | None]
+RequestForm = Callable[[int], bytes | None]
 """Given the rows of the table: the request, in its canonical form, the rows apart; None when it is not known again."""
 
 
@@ -38,17 +38,19 @@ def never_again(n_rows: int) -> None:
     """Log that a release is not known again."""
 
 
-def request_digest(key: bytes, asked: bytes | None) -> bytes | None:
+def request_digest(key: bytes, request: bytes | None) -> bytes | None:
     """Return the digest by which a ledger recognizes a request, 16 bytes; None where it does not.
 
     Parameters
     ----------
     key : bytes
         Of the ledger, 32 bytes.
-    asked : bytes, optional
-        As `Asked` returns it.
+    request : bytes, optional
+        As `RequestForm` returns it.
     """
-    return None if asked is None else hashlib.blake2b(asked, key=key, digest_size=_DIGEST, person=b"request").digest()
+    return (
+        None if request is None else hashlib.blake2b(request, key=key, digest_size=_DIGEST, person=b"request").digest()
+    )
 
 
 def sealed(key: bytes, request: bytes | None, spelled: bytes, data_sha256: str) -> bytes | None:
@@ -116,13 +118,13 @@ class Earlier:
     """The last of them that was made in the place."""
 
     @classmethod
-    def of(cls, ledger: Ledger, asked: Asked, n_rows: int, spelled: SpelledRows, place: Place) -> Earlier:
+    def of(cls, ledger: Ledger, request_form: RequestForm, n_rows: int, spelled: SpelledRows, place: Place) -> Earlier:
         """Look into a ledger, after waiting for whoever is making a release in the same place.
 
         Parameters
         ----------
         ledger : Ledger
-        asked : callable
+        request_form : callable
             Request on the rows.
         n_rows : int
             How many there are.
@@ -140,7 +142,7 @@ class Earlier:
         here = [entry for entry in published if is_in_place(entry, output)]
         return cls(
             key=key,
-            request=request_digest(key, asked(n_rows)),
+            request=request_digest(key, request_form(n_rows)),
             n_rows=n_rows,
             spelled=spelled,
             published=published,
@@ -168,12 +170,12 @@ class Earlier:
         rows = "made of other rows"
         if self._has_rows_of(entry):
             return why
-        return rows if self._is_asked_alike(entry) else f"{rows}, and {why}"
+        return rows if self._has_same_request(entry) else f"{rows}, and {why}"
 
     def _is_same(self, entry: Entry) -> bool:
-        return self._is_asked_alike(entry) and self._has_rows_of(entry)
+        return self._has_same_request(entry) and self._has_rows_of(entry)
 
-    def _is_asked_alike(self, entry: Entry) -> bool:
+    def _has_same_request(self, entry: Entry) -> bool:
         """Return True if a line has the same request, as it was written under the key of the ledger."""
         if self.request is None or entry.data_sha256 is None or not isinstance(entry.fingerprint, Fingerprint):
             return False

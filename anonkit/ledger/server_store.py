@@ -54,8 +54,8 @@ def remember_seen(key_file: Path, number: int, digest: str) -> None:
 
     On a machine that keeps no files (a folder that cannot be written) nothing is kept, and nothing will be noticed.
     """
-    kept = last_seen(key_file)
-    if kept is None or kept[0] < number:
+    known = last_seen(key_file)
+    if known is None or known[0] < number:
         with suppress(OSError):
             write_private(seen_file(key_file), json.dumps({"release": number, "digest": digest}))
 
@@ -70,8 +70,8 @@ def last_seen(key_file: Path) -> tuple[int, str] | None:
     """
     path = seen_file(key_file)
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        return int(kept["release"]), str(kept["digest"])
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        return int(stored["release"]), str(stored["digest"])
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -124,7 +124,7 @@ class _Session:
             lambda: driver.connect(**settings, autocommit=True, prepare_threshold=None), (driver.OperationalError,)
         )
         self.process = os.getpid()
-        self.held: set[int] = set()
+        self.locked: set[int] = set()
         """Reservations that this session holds: to itself its own locks are free."""
         weakref.finalize(self, _close, self.connection, self.process)
         self.connection.execute(_SESSION)
@@ -244,11 +244,11 @@ class ServerStore:
                 old,
             )
 
-    def _grant_again(self, connection: Connection, privilege: str, held: str, old: str) -> None:
+    def _grant_again(self, connection: Connection, privilege: str, grants_view: str, old: str) -> None:
         grants = (
             f"SELECT DISTINCT 'GRANT {privilege} TO ' || "
             "CASE grantee WHEN 'PUBLIC' THEN grantee ELSE quote_ident(grantee) END "
-            f"FROM information_schema.{held} AND grantee <> current_user"
+            f"FROM information_schema.{grants_view} AND grantee <> current_user"
         )
         for (grant,) in list(connection.execute(grants, (self.place.schema, old))):
             connection.execute(grant)
@@ -289,15 +289,15 @@ class ServerStore:
             except self._driver.Error as error:
                 raise self._refusal(error) from None
 
-    def hold(self, connection: Connection, number: int) -> None:
+    def lock_reservation(self, connection: Connection, number: int) -> None:
         """Lock a reservation for as long as the session lasts."""
         connection.execute("SELECT pg_try_advisory_lock(?, ?)", (self._turn, number))
         if self._session is not None:
-            self._session.held.add(number)
+            self._session.locked.add(number)
 
     def is_abandoned(self, connection: Connection, number: int, process: str, *, has_files: bool) -> bool:
         """Return True if the session that made a reservation is gone; of one with files, whether the process is."""
-        if self._session is not None and number in self._session.held:
+        if self._session is not None and number in self._session.locked:
             return False
         if has_files or Process.from_text(process).has_ended():
             return Process.from_text(process).has_ended()

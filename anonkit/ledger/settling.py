@@ -218,12 +218,12 @@ class DatasetState:
 
         A budget that is given gets its neighbours when it is given: those that it names, else the usual ones.
         """
-        holds = allowed(self.allowance, given=given, declared=declared)
+        allowance = allowed(self.allowance, given=given, declared=declared)
         if given.is_set and given.neighbours is None:
             losses = [*self.losses, *([] if cost.loss is None else [cost.loss])]
             usual = usual_neighbours(losses, [*(entry.people for entry in self.counted), cost.people])
-            holds = replace(holds, neighbours=usual)
-        return replace(self, allowance=holds)
+            allowance = replace(allowance, neighbours=usual)
+        return replace(self, allowance=allowance)
 
 
 def _counted(loss: BookedLoss, kind: Neighbours) -> tuple[float, float]:

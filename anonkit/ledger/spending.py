@@ -16,13 +16,13 @@ from anonkit.k_anonymity.class_means import KEY as MEANS
 from anonkit.ledger.account import Account
 from anonkit.ledger.applied_recoding import leave_pointer
 from anonkit.ledger.intersection_check import JointFloor, SourceRows, numbers
-from anonkit.ledger.neighbour_totals import holds_for, totals, totals_words
+from anonkit.ledger.neighbour_totals import neighbours_json, totals, totals_words
 from anonkit.ledger.overspending import refuse_overspent
 from anonkit.ledger.packed_params import digest_of_packed, pack, unpacked
 from anonkit.ledger.recognition import Known, Recognition, Sighting, recognised
 from anonkit.ledger.repeated_requests import (
-    Asked,
     Earlier,
+    RequestForm,
     knows_requests,
     never_again,
     request_digest,
@@ -96,21 +96,21 @@ class Spending:
         Of the source.
     name : str
         What the dataset is called when nobody named it and the ledger does not know its rows.
-    asked : callable
+    request_form : callable
         Given the rows of the source: the request, in its canonical form; None: the release is not known again.
     """
 
     def __init__(
-        self, account: Account, promise: Guarantee, rows: SourceRows, name: str, asked: Asked = never_again
+        self, account: Account, promise: Guarantee, rows: SourceRows, name: str, request_form: RequestForm = never_again
     ) -> None:
         self._account = account
-        self._asked = asked
+        self._request_form = request_form
         self._promise = promise
         self._rows = rows
         self._name = name
 
     @property
-    def kept(self) -> str | None:
+    def booked_as(self) -> str | None:
         """State of a release in the ledger: "charged", or "booked" where it has no loss; None: no ledger."""
         if self._account.place is None:
             return None
@@ -134,16 +134,16 @@ class Spending:
         ledger = self._ledger()
         if (refusal := ledger.forgotten) is not None:
             raise refusal
-        return Earlier.of(ledger, self._asked, self._rows.table.n_rows, self._rows.spelled, place)
+        return Earlier.of(ledger, self._request_form, self._rows.table.n_rows, self._rows.spelled, place)
 
-    def ask_of_try_outs(self, place: Place, *, force: bool) -> None:
+    def settle_try_outs(self, place: Place, *, force: bool) -> None:
         """Ask the owner of k-anonymous releases that were made here or of these rows, and whose files are gone.
 
         And of one that is replaced. What was not handed out is withdrawn, so that a try-out does not block
         of the next one.
         """
-        ask = self._account.was_handed_out
-        if ask is None or not self._is_booked or self._classes is None:
+        was_handed_out = self._account.was_handed_out
+        if was_handed_out is None or not self._is_booked or self._classes is None:
             return
         ledger, output = self._ledger(), data_path(place)
         try:
@@ -156,7 +156,7 @@ class Spending:
                 if entry.epsilon is not None or entry.output is None or not (is_here or standing.dataset == dataset):
                     continue
                 is_gone = not is_address(entry.output) and not os.path.exists(entry.output)
-                if (is_gone or (is_here and force)) and not ask(entry):
+                if (is_gone or (is_here and force)) and not was_handed_out(entry):
                     ledger.withdraw(entry.number)
 
     def wait_for(self, place: Place) -> None:
@@ -286,7 +286,7 @@ class Spending:
         claim = replace(self._claim(sighting, method, params, place), redrawn=redrawn, staging=prepared_in)
         key, rows = ledger.key, sighting.found
         if place is not None:  # what is in memory only is not there to be handed out again
-            claim = replace(claim, request=request_digest(key, self._asked(rows.rows)))
+            claim = replace(claim, request=request_digest(key, self._request_form(rows.rows)))
         # the loss counts from here on; if this process is killed, the ledger settles it by whether the files are there
         number = ledger.reserve(
             claim,
@@ -417,7 +417,7 @@ class Spending:
         if classes is None:
             return None
         given = self._account.accept_joint_k
-        return JointFloor(k=classes.k, asked=self._rows.policy.joint_k if given is None else given)
+        return JointFloor(k=classes.k, requested=self._rows.policy.joint_k if given is None else given)
 
     def _published(self, position: Position, seen: Recognition) -> Position:
         """Keep from the report what only the rows disclose: that a table without a name is one the ledger knows.
@@ -450,8 +450,8 @@ class Spending:
             if mine is not None and losses:
                 notes = [*notes, f"Together with the earlier releases of this dataset: {totals_words(together)}."]
             if standing.allowance.is_set:
-                holds = standing.allowance.neighbours
-                public["budget_neighbours"] = None if holds is None else holds_for(holds)
+                neighbours = standing.allowance.neighbours
+                public["budget_neighbours"] = None if neighbours is None else neighbours_json(neighbours)
             if standing.budget is not None:
                 public["epsilon_budget"] = loss_json(standing.budget)
             if standing.budget_delta is not None:

@@ -177,8 +177,8 @@ class Ledger:
     def adopt(self, claim: PlannedSpending) -> int:
         """Book a release that was handed out before, without a budget or a place to be taken; return its number."""
         with self._backend.transaction() as connection:
-            holds = standing_in(connection, claim.dataset).allowance
-            number = insert_reserved(connection, claim, holds)
+            allowance = standing_in(connection, claim.dataset).allowance
+            number = insert_reserved(connection, claim, allowance)
             set_state(connection, number, ReleaseState.COMMITTED)
             digest = digest_in(connection, number)
         if digest is not None:
@@ -254,7 +254,7 @@ class Ledger:
             before = standing_in(connection, claim.dataset).allowing(budget, declared, claim)
             check(before)
             number = insert_reserved(connection, claim, before.allowance)
-            self._backend.hold(connection, number)
+            self._backend.lock_reservation(connection, number)
             digest = digest_in(connection, number)
         if digest is not None:
             self._backend.remember(number, digest)

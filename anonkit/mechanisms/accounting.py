@@ -15,31 +15,28 @@ up, and so do the deltas (Dwork and Roth 2014, theorem 3.16).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import ClassVar
+from types import MappingProxyType
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
-from anonkit.budget_rules.model_queries import TABLE, ModelQuery
+from anonkit.budget_rules.model_queries import TABLE
 from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import IntArray
-from anonkit.domains.found_domains import LINE_KEYS, FindingLine
+from anonkit.domains.found_domains import FindingLine
+from anonkit.domains.number_bins import Categories, Grid
 from anonkit.errors import BudgetError, ParameterError
 from anonkit.mechanisms.concentrated_loss import changed_squared, rho_units_within
-from anonkit.mechanisms.discrete_gaussian import LEAST_RATE, RATE_LIMIT
 from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE, changed_rows
 from anonkit.published.exact_losses import RATE_BITS
 from anonkit.published.noisy_tables import GAUSSIAN
-
-LAPLACE = "discrete-laplace"
-PERMUTE_AND_FLIP = "permute-and-flip"
-EXPONENTIAL = "exponential"
-MECHANISMS = (LAPLACE, PERMUTE_AND_FLIP, EXPONENTIAL)
-
+from anonkit.published.statements.draws import Bootstrap, Composition, Draw
+from anonkit.report.blocks import Budget, Expense, spent_on
 
 LARGEST_EPSILON = 40.0
 _ONE = 1 << RATE_BITS
@@ -98,120 +95,186 @@ def rate_within(units: int, sensitivity: int) -> int:
     return rate
 
 
-@dataclass(frozen=True, kw_only=True)
-class AccountedDraw(ParamsPart, keys=(*LINE_KEYS, "epsilon")):
-    """One kind of draw on the path of a row: the line of an account."""
-
-    rate_unit: ClassVar[str] = f"2**-{RATE_BITS}"
-    purpose: str
-    """Purpose of the draw, in words."""
-    mechanism: str
-    """One of `MECHANISMS`."""
-    rate: int
-    """In units of 2**-52 per step of what is counted or scored."""
-    query: ModelQuery = TABLE
-    """Query whose answer has the noise, or whose scores are chosen by."""
-    times: int = 1
-    """Number of such draws on the path of one row."""
-    level: int | None = None
-    """Level of the tree, 0 at the root; None when it is not drawn in a tree."""
-    ends_path: bool = False
-    """True for a draw in a leaf: a path has those of one level only, after the other draws of all levels above."""
-
-    @property
-    def sensitivity(self) -> int:
-        """In steps: for noise the sum of the changes one row makes, for a choice the width of the range of changes."""
-        return sensitivity_of(self.query)
-
-    @property
-    def units(self) -> int:
-        """Privacy loss of a row for all draws on its path, in units of 2**-52."""
-        return self.rate * self.sensitivity * self.times
-
-    @property
-    def epsilon(self) -> float:
-        """The same as epsilon, rounded up to a float."""
-        return rounded_up(Fraction(self.units, _ONE))
+Domains: TypeAlias = Mapping[str, Categories | Grid]
+"""Public domain of each column that queries name, by its name."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Bootstrap(ParamsPart):
-    """Every tree takes each row several times: so often as a secret word of row and tree says, independently.
+def draw_units(draw: Draw, domains: Domains = MappingProxyType({})) -> int:
+    """Return the loss of a row for a draw and its repetitions, in units of 2**-52 of epsilon.
+
+    Raises
+    ------
+    ParameterError
+        It is paid in rho: what that comes to in epsilon depends on delta.
+    """
+    if draw.in_rho:
+        raise ParameterError(f"draw {draw.name!r} is paid in rho: state what is promised for all draws")
+    return draw.rate * sensitivity_of(draw.query, domains) * draw.times
+
+
+def draw_epsilon(draw: Draw, domains: Domains = MappingProxyType({})) -> float:
+    """Return the same as epsilon, rounded up to a float."""
+    return rounded_up(Fraction(draw_units(draw, domains), _ONE))
+
+
+def draw_rho(draw: Draw) -> Fraction:
+    """Return the loss rho of a row for a draw in rho and its repetitions.
+
+    The losses of all outcomes of a choice by the exponential mechanism lie within epsilon of each other, epsilon being
+    rate times sensitivity, so that it is epsilon**2 / 8 of zCDP (docs/proofs/central.md; Cesar and Rogers, ALT 2021).
+    Permute-and-flip has no such range: it would cost epsilon**2 / 2.
+    """
+    one = Fraction(draw.rate, _ONE)
+    return draw.times * (one if draw.law == GAUSSIAN else (one * sensitivity_of(draw.query)) ** 2 / 8)
+
+
+def copies_loss(bootstrap: Bootstrap, path: Fraction) -> Fraction:
+    """Return an upper bound, tight to 1e-60, of the loss of a row whose single copy loses `path` in a tree.
 
     With M copies a path costs M times its units, and the loss of a tree is ln E[exp(M * loss)], summed over the trees:
     a mixture over M of outcomes each within exp(M * loss) of those without the row.
     """
-
-    trees: int
-    weights: tuple[int, ...]
-    """Number of the 2**word_bits words that give 0, 1, 2, ... copies."""
-    word_bits: int = 32
-
-    def __post_init__(self) -> None:
-        if sum(self.weights) != 1 << self.word_bits or min(self.weights) < 0:
-            raise ParameterError("the weights of a bootstrap must add up to all words")
-
-    def loss(self, path: Fraction) -> Fraction:
-        """Return an upper bound, tight to 1e-60, of the loss of a row whose single copy loses `path` in a tree."""
-        with localcontext() as context:
-            context.prec = _DIGITS
-            per_copy = Decimal(path.numerator) / Decimal(path.denominator)
-            mean = sum((Decimal(w) * (per_copy * k).exp() for k, w in enumerate(self.weights)), Decimal(0))
-            return Fraction(((mean / 2**self.word_bits).ln() + _SLACK) * self.trees)
+    with localcontext() as context:
+        context.prec = _DIGITS
+        per_copy = Decimal(path.numerator) / Decimal(path.denominator)
+        mean = sum((Decimal(w) * (per_copy * k).exp() for k, w in enumerate(bootstrap.weights)), Decimal(0))
+        return Fraction(((mean / 2**bootstrap.word_bits).ln() + _SLACK) * bootstrap.trees)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Composition(ParamsPart):
-    """The neighbouring tables that an account holds for."""
+class AccountLine(
+    ParamsPart,
+    keys=(
+        *("purpose=draw.name", "mechanism=draw.law", "rate=draw.rate", "rate_unit", "sensitivity"),
+        *("times=draw.times", "level=draw.level", "ends_path=draw.ends_path", "**cost"),
+    ),
+):
+    """The line of an account: a draw and its loss."""
 
-    adjacency: str
-    rows_per_unit: int
-    bootstrap: Bootstrap | None = None
+    rate_unit: ClassVar[str] = f"2**-{RATE_BITS}"
+    draw: Draw
+
+    @property
+    def sensitivity(self) -> int:
+        """In steps: for noise the sum of the changes one row makes, for a choice the width of the range of changes."""
+        return sensitivity_of(self.draw.query)
+
+    @property
+    def cost(self) -> Expense:
+        """Loss of a row, rounded up to a float: epsilon, or rho, which is converted in sum."""
+        draw = self.draw
+        return {"rho": rounded_up(draw_rho(draw))} if draw.in_rho else {"epsilon": draw_epsilon(draw)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Accounting(ParamsPart, keys=("accounting=lines", "composition")):
-    """Everything a release draws from the data, and the epsilon that makes for the unit of privacy.
+    """Everything a release draws from the data, and the loss that makes for the unit of privacy.
 
     Draws on the same rows add up, disjoint rows count once (parallel composition), and a unit of several rows, or a
     replaced row (one goes, one comes), loses the epsilon of a row for each of them.
     """
 
-    draws: tuple[AccountedDraw, ...]
+    draws: tuple[Draw, ...]
+    searched: tuple[Draw | FindingLine, ...] = ()
+    """Draws that looked for domains or spikes, before all others."""
+    claim: tuple[float, float] | None = None
+    """Epsilon and delta that are promised, at least what all draws come to; None: the sum of the draws, and no delta.
+
+    Draws in rho need one, and so do draws with thresholds.
+    """
     bootstrap: Bootstrap | None = None
     rows_per_unit: int = 1
     """Most rows of one unit that are used."""
     adjacency: str = ADD_OR_REMOVE
+    by_level: bool = False
+    """True for trees: the budget lists what each level costs, in place of each draw."""
+    is_void: bool = False
+    """True where a look without noise leaves nothing to promise: no draw is listed then."""
 
     @property
     def path_units(self) -> int:
         """Privacy loss of the most expensive path, in units of 2**-52."""
-        return most_expensive_path([(draw.level, draw.ends_path, draw.units) for draw in self.draws])
+        return most_expensive_path([(draw.level, draw.ends_path, draw_units(draw)) for draw in self.draws])
 
     @property
     def row_loss(self) -> Fraction:
         """Loss of one row that comes or goes."""
         path = Fraction(self.path_units, _ONE)
-        return path if self.bootstrap is None else self.bootstrap.loss(path)
+        return path if self.bootstrap is None else copies_loss(self.bootstrap, path)
 
     @property
     def epsilon(self) -> float:
-        """Loss of the unit of privacy under the adjacency, rounded up to a float."""
+        """Promised loss of the unit of privacy; else that of the draws under the adjacency, rounded up to a float."""
+        if self.claim is not None:
+            return self.claim[0]
         return rounded_up(self.row_loss * changed_rows(self.rows_per_unit, self.adjacency))
 
     @property
-    def lines(self) -> tuple[AccountedDraw, ...]:
+    def rho(self) -> Fraction:
+        """Loss rho of the unit of privacy for all Gaussian draws, and all choices paid in rho."""
+        table = changed_squared(self.rows_per_unit, replaced=self.adjacency == REPLACE)
+        choice = changed_rows(self.rows_per_unit, self.adjacency) ** 2
+        in_rho = (draw for draw in self.draws if draw.in_rho)
+        return sum((draw_rho(draw) * (table if draw.law == GAUSSIAN else choice) for draw in in_rho), Fraction(0))
+
+    @property
+    def lines(self) -> tuple[FindingLine | AccountLine, ...]:
         """Every kind of draw, as the params have them."""
-        return self.draws
+        listed = () if self.is_void else (*self.searched, *self.draws)
+        return tuple(line if isinstance(line, FindingLine) else AccountLine(draw=line) for line in listed)
 
     @property
     def composition(self) -> Composition:
         """The neighbouring tables that the account holds for."""
         return Composition(adjacency=self.adjacency, rows_per_unit=self.rows_per_unit, bootstrap=self.bootstrap)
 
+    @property
+    def budget(self) -> Budget:
+        """The report's `budget` block."""
+        if self.is_void:
+            return spent_on((), None, None)
+        delta = 0 if self.claim is None else self.claim[1]
+        if self.by_level:
+            return {**spent_on((), self.epsilon, delta), "per_level": _by_level(self.draws), **self._domains}
+        lines = [AccountLine(draw=draw) for draw in self.draws]
+        expenses: list[Expense] = [{"name": line.draw.column or line.draw.name, **line.cost} for line in lines]
+        return {**spent_on(expenses, self.epsilon, delta), **self._domains}
+
+    @property
+    def _domains(self) -> Budget:
+        """The part of the budget that was spent on domains and spikes; nothing where none were looked for."""
+        expenses: list[Expense] = [
+            {"name": line.purpose, "epsilon": float(line.epsilon), "delta": float(line.delta)}
+            if isinstance(line, FindingLine)
+            else {"name": line.name, "epsilon": draw_epsilon(line), "delta": 0.0}
+            for line in self.searched
+        ]
+        return {"domains": expenses} if expenses else {}
+
+    def after_search(self, lines: Sequence[Draw | FindingLine], epsilon: float, delta: float) -> Accounting:
+        """Return the account with draws that looked for domains or spikes before, and the promise for all together."""
+        return replace(self, searched=tuple(lines), claim=(epsilon, delta))
+
+
+def _by_level(draws: Sequence[Draw]) -> list[Expense]:
+    """Return the loss of the draws on each level of a tree, in epsilon; each loss in rho is an expense of its own."""
+    levels: dict[tuple[int | None, bool], float] = {}
+    concentrated: list[Expense] = []
+    for draw in draws:
+        if draw.in_rho:
+            concentrated.append({"level": None, "part": "split", **AccountLine(draw=draw).cost})
+        else:
+            key = (draw.level, draw.ends_path)
+            levels[key] = levels.get(key, 0.0) + draw_epsilon(draw)
+    pure: list[Expense] = [
+        {"level": level, "part": "leaf" if ends else "split", "epsilon": epsilon}
+        for (level, ends), epsilon in levels.items()
+    ]
+    return [*pure, *concentrated]
+
 
 def most_expensive_path(draws: Sequence[tuple[int | None, bool, int]]) -> int:
-    """Return the largest sum over the paths of (level, ends_path, units): see `AccountedDraw`."""
+    """Return the largest sum over the paths of (level, ends_path, units): see `Draw`."""
     everywhere = sum(units for level, _, units in draws if level is None)
     inner = [(level, units) for level, ends, units in draws if level is not None and not ends]
     ends: dict[int, int] = {}
@@ -272,120 +335,6 @@ class PathAccount:
         self.spent = np.append(self.spent, self.spent[parents])
 
 
-@dataclass(frozen=True, kw_only=True)
-class GaussianDraw(ParamsPart, keys=(*LINE_KEYS, "rho")):
-    """Discrete Gaussian noise on a table in which every row is in one cell: the line of an account."""
-
-    mechanism: ClassVar[str] = GAUSSIAN
-    rate_unit: ClassVar[str] = f"2**-{RATE_BITS}"
-    sensitivity: ClassVar[int] = 1
-    level: ClassVar[None] = None
-    ends_path: ClassVar[bool] = False
-    purpose: str
-    """Purpose of the draw, in words."""
-    rate: int
-    """rho of one row, in units of 2**-52."""
-    times: int = 1
-    """Number of such tables that hold a row."""
-
-    def __post_init__(self) -> None:
-        if not LEAST_RATE <= self.rate < RATE_LIMIT:
-            raise ParameterError(
-                f"{self.purpose}: noise of {self.rate / _ONE:.3g} rho is outside its range",
-                "spend more, or divide it less",
-            )
-
-    @property
-    def rho_units(self) -> int:
-        """Loss rho of a row, in units of 2**-52."""
-        return self.rate * self.times
-
-    @property
-    def rho(self) -> float:
-        """The same as rho, rounded up to a float."""
-        return rounded_up(Fraction(self.rho_units, _ONE))
-
-
-@dataclass(frozen=True, kw_only=True)
-class ConcentratedChoice(ParamsPart, keys=(*LINE_KEYS, "rho")):
-    """Choices by the exponential mechanism that are paid in rho: the line of an account.
-
-    Privacy
-    -------
-    The losses of all outcomes of a choice lie within epsilon of each other, epsilon being rate times sensitivity, so
-    that it is epsilon**2 / 8 of zCDP (docs/proofs/central.md; Cesar and Rogers, ALT 2021). Permute-and-flip has no such
-    range: it would cost epsilon**2 / 2.
-    """
-
-    mechanism: ClassVar[str] = EXPONENTIAL
-    rate_unit: ClassVar[str] = f"2**-{RATE_BITS}"
-    level: ClassVar[None] = None
-    ends_path: ClassVar[bool] = False
-    purpose: str
-    """Purpose of the choice, in words."""
-    rate: int
-    """In units of 2**-52 per step of the score."""
-    query: ModelQuery
-    """Query whose scores are chosen by."""
-    times: int = 1
-    """Number of such choices that a row is in."""
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.rate < 64 * _ONE:
-            raise ParameterError(
-                f"{self.purpose}: a choice of {self.rate} units a step is outside its range",
-                "spend more, or divide it less",
-            )
-
-    @property
-    def sensitivity(self) -> int:
-        """Width of the range in which one row moves the scores, in steps."""
-        return sensitivity_of(self.query)
-
-    @property
-    def exact_rho(self) -> Fraction:
-        """Loss rho of a row, exactly."""
-        return self.times * Fraction(self.rate * self.sensitivity, _ONE) ** 2 / 8
-
-    @property
-    def rho(self) -> float:
-        """The same, rounded up to a float."""
-        return rounded_up(self.exact_rho)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ApproximateAccounting(ParamsPart, keys=("accounting=lines", "composition")):
-    """Everything that a release draws from the data under (epsilon, delta), one line a kind of draw."""
-
-    epsilon: float
-    """Claimed, for the unit of privacy."""
-    delta: float
-    """Claimed, for the unit of privacy."""
-    draws: tuple[AccountedDraw | GaussianDraw | ConcentratedChoice, ...]
-    found: tuple[FindingLine, ...] = ()
-    """Draws that looked for domains."""
-    rows_per_unit: int = 1
-    adjacency: str = ADD_OR_REMOVE
-
-    @property
-    def rho(self) -> Fraction:
-        """Loss rho of the unit of privacy for all Gaussian draws, and all choices paid in rho."""
-        units = sum(draw.rho_units for draw in self.draws if isinstance(draw, GaussianDraw))
-        tables = Fraction(units * changed_squared(self.rows_per_unit, replaced=self.adjacency == REPLACE), _ONE)
-        choices = sum((draw.exact_rho for draw in self.draws if isinstance(draw, ConcentratedChoice)), Fraction(0))
-        return tables + choices * changed_rows(self.rows_per_unit, self.adjacency) ** 2
-
-    @property
-    def lines(self) -> tuple[FindingLine | AccountedDraw | GaussianDraw | ConcentratedChoice, ...]:
-        """All draws, those first that looked for domains."""
-        return (*self.found, *self.draws)
-
-    @property
-    def composition(self) -> Composition:
-        """The neighbouring tables that the account holds for."""
-        return Composition(adjacency=self.adjacency, rows_per_unit=self.rows_per_unit)
-
-
 def row_rho_units(epsilon: Fraction, delta: float | Fraction, rows_per_unit: int, adjacency: str) -> int:
     """Return the rho that one row may cost in all its Gaussian tables, in units of 2**-52.
 
@@ -402,8 +351,9 @@ def row_rho_units(epsilon: Fraction, delta: float | Fraction, rows_per_unit: int
     return units // changed_squared(rows_per_unit, replaced=adjacency == REPLACE)
 
 
-def gaussian_draws(purposes: Sequence[str], weights: Sequence[Fraction], units: int) -> tuple[GaussianDraw, ...]:
+def gaussian_draws(purposes: Sequence[str], weights: Sequence[Fraction], units: int) -> tuple[Draw, ...]:
     """Divide rho over tables in proportion to public weights."""
     return tuple(
-        GaussianDraw(purpose=purpose, rate=rate) for purpose, rate in zip(purposes, shares(units, weights), strict=True)
+        Draw(name=purpose, query=TABLE, law=GAUSSIAN, rate=rate, in_rho=True)
+        for purpose, rate in zip(purposes, shares(units, weights), strict=True)
     )

@@ -25,10 +25,11 @@ from anonkit.domains.coded_columns import IntArray
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.discrete_laplace import UniformStream, bernoulli_exp_exactly, discrete_laplace
 from anonkit.published.exact_losses import RATE_BITS
+from anonkit.published.noisy_tables import GAUSSIAN
+from anonkit.published.statements.draws import RATES
 
-LEAST_RATE = 1 << 12
+LEAST_RATE, RATE_LIMIT = RATES[GAUSSIAN]
 """Standard deviations up to 741,455: beyond, the square of a draw might leave 63 bits."""
-RATE_LIMIT = 1 << 57
 
 
 def discrete_gaussian(n: int, rate: int, words: UniformStream) -> IntArray:
@@ -68,9 +69,9 @@ def discrete_gaussian(n: int, rate: int, words: UniformStream) -> IntArray:
     while filled < n:
         proposed = discrete_laplace((n - filled) * 3 // 2 + 8, rate * (2 * middle - 1), words)
         beyond = np.abs(proposed) - middle
-        kept = proposed[bernoulli_exp_exactly(beyond * (beyond + 1), rate, words)][: n - filled]
-        out[filled : filled + kept.size] = kept
-        filled += kept.size
+        accepted = proposed[bernoulli_exp_exactly(beyond * (beyond + 1), rate, words)][: n - filled]
+        out[filled : filled + accepted.size] = accepted
+        filled += accepted.size
     return out
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sensitivity of the queries of anonkit's own methods to one row that comes or goes, as their owner accounts for it.
+"""Sensitivity of queries to one row that comes or goes, as the owner accounts for it: of own methods and of statements.
 
 Of a table it is the sum of the changes of all numbers; of scores the width of the range of their changes. Tests of the
 queries recompute each by brute force, and `tests/mechanisms/test_query_sensitivity.py` compares all with those of
@@ -9,6 +9,8 @@ queries recompute each by brute force, and `tests/mechanisms/test_query_sensitiv
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from anonkit.budget_rules.model_queries import (
     ClassDependence,
@@ -26,6 +28,8 @@ from anonkit.budget_rules.model_queries import (
     TargetRelation,
     TripleError,
 )
+from anonkit.domains.number_bins import Categories, Grid
+from anonkit.published.statements.noise_statement import Count, ModeScore, Query, RankScore, Sum
 
 STEPS = 256
 """Steps of a score, or of a reading, in a row."""
@@ -38,12 +42,14 @@ _ROUNDING = 2
 """Steps by which rounding moves what is compared: one at either end."""
 
 
-def sensitivity_of(query: ModelQuery) -> int:
+def sensitivity_of(query: ModelQuery | Query, domains: Mapping[str, Categories | Grid] = MappingProxyType({})) -> int:
     """Return the sensitivity of a query, in its own steps.
 
     Parameters
     ----------
-    query : ModelQuery
+    query : ModelQuery or Query
+    domains : mapping, optional
+        Public domain of each column that a query of a noise statement names.
 
     Raises
     ------
@@ -84,8 +90,19 @@ def sensitivity_of(query: ModelQuery) -> int:
             return high - low
         case ClippedSum(bound=bound):
             return bound
+        case Count() | ModeScore():  # one cell, or the score of one value
+            return 1
+        case Sum(of=of):  # a row in an outermost cell
+            return _cells(domains[of]) - 1
+        case RankScore(numerator=numerator, denominator=denominator):
+            # each score moves by so much at most, some up and others down
+            return 2 * max(numerator, denominator - numerator)
         case _:
             raise ValueError("nothing bounds this score of splits")
+
+
+def _cells(domain: Categories | Grid) -> int:
+    return domain.cells if isinstance(domain, Grid) else len(domain.values)
 
 
 def steepest_entropy(most_rows: int) -> float:

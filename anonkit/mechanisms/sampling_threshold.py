@@ -20,19 +20,26 @@ below exp(-m KL(gamma || beta)) (Chernoff), hence below what was found before.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
+from typing import ClassVar
 
 import numpy as np
 
+from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import FloatArray, IntArray
 from anonkit.errors import ParameterError
+from anonkit.mechanisms.accounting import AccountLine, rounded_up
+from anonkit.published.exact_losses import RATE_BITS
+from anonkit.published.statements.draws import Draw
+from anonkit.report.blocks import Budget, Expense, spent_on
 
 WORD_BITS = 32
 """Bits of the word by which a row is drawn: beta is an integer number of 2**-32."""
 LARGEST_CLASS = 10_000
 """k at most: with an epsilon and a delta that ask for more, nothing would be shown."""
 _WORDS = 1 << WORD_BITS
-_EPSILON_BITS = 52
 _AT_ONCE = 256
 _TERMS = 48
 """Terms of a sum: each is at most half of the one before."""
@@ -43,6 +50,52 @@ _WORTH = 1.1
 """Rows a class needs, over the fewest, that a larger sample is worth."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class RowDraw(ParamsPart, keys=("sampled", "sampled_of", "k", "rate", "rate_unit", "delta")):
+    """The draw of rows by coins, as the params have it."""
+
+    sampled_of: ClassVar[int] = _WORDS
+    rate_unit: ClassVar[str] = f"2**-{RATE_BITS}"
+    sampled: int
+    """Words of 2**32 that draw a row."""
+    k: int
+    """Fewest alike rows that are shown."""
+    rate: int
+    """Epsilon of one row, in units of 2**-52."""
+
+    @property
+    def delta(self) -> float:
+        """Probability that the epsilon does not cover."""
+        return delta_of(self.sampled, self.k, self.rate)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledAccounting(ParamsPart, keys=("choice=line", "draw")):
+    """The statement of true rows that are drawn by coins and shown where enough are alike, as a private choice says."""
+
+    choice: Draw
+    """Of how rows are shown."""
+    draw: RowDraw
+    epsilon: float
+    """Promised."""
+    delta: float
+    """Promised."""
+
+    @property
+    def line(self) -> AccountLine:
+        """The choice with its loss."""
+        return AccountLine(draw=self.choice)
+
+    @property
+    def budget(self) -> Budget:
+        """The report's `budget` block."""
+        rows: Expense = {
+            "name": "which rows are drawn",
+            "epsilon": rounded_up(Fraction(self.draw.rate, 1 << RATE_BITS)),
+        }
+        return spent_on([{"name": self.choice.name, **self.line.cost}, rows], self.epsilon, self.delta)
+
+
 def most_sampled(units: int) -> int:
     """Return the largest word count below which a row may be drawn: beta at most 1 - exp(-epsilon).
 
@@ -51,7 +104,7 @@ def most_sampled(units: int) -> int:
     units : int
         Epsilon in units of 2**-52.
     """
-    return math.floor(-math.expm1(-math.ldexp(units, -_EPSILON_BITS)) * (1 - 1e-12) * _WORDS)
+    return math.floor(-math.expm1(-math.ldexp(units, -RATE_BITS)) * (1 - 1e-12) * _WORDS)
 
 
 @cache
@@ -77,7 +130,7 @@ def delta_of(sampled: int, k: int, units: int) -> float:
             f"sample ({sampled / _WORDS:.3g}) must be above 0, and at most {most_sampled(units) / _WORDS:.3g} here",
             "1 - exp(-e), where e is the part of epsilon that is left for the rows",
         )
-    beta, loss = sampled / _WORDS, math.ldexp(units, -_EPSILON_BITS)
+    beta, loss = sampled / _WORDS, math.ldexp(units, -RATE_BITS)
     gamma = -math.expm1(math.log1p(-beta) - loss)
     rest = math.exp(math.log1p(-beta) - loss)  # 1 - gamma
     divergence = gamma * math.log(gamma / beta) - rest * loss
@@ -95,14 +148,14 @@ def _worst_of(sizes: IntArray, k: int, beta: float, gamma: float, loss: float) -
     m = sizes[:, np.newaxis]
     j = np.maximum(np.floor(gamma * m).astype(np.int64) + 1, k) + np.arange(_TERMS)
     there = j <= m
-    drawn = np.where(there, j, m)
+    successes = np.where(there, j, m)
     logs = _log_factorials(int(sizes[-1]))
-    exponents = logs[m] - logs[drawn] - logs[m - drawn]
-    chance = np.where(there, np.exp(exponents + drawn * math.log(beta) + (m - drawn) * math.log1p(-beta)), 0.0)
-    excess = np.maximum(1 - math.exp(loss) * (m - drawn) / (m * (1 - beta)), 0.0)
+    exponents = logs[m] - logs[successes] - logs[m - successes]
+    chance = np.where(there, np.exp(exponents + successes * math.log(beta) + (m - successes) * math.log1p(-beta)), 0.0)
+    excess = np.maximum(1 - math.exp(loss) * (m - successes) / (m * (1 - beta)), 0.0)
     # what comes after the last term falls at least as fast as a geometric series, which the excess, at most 1, cannot
     # make larger
-    last, ratio = drawn[:, -1], (sizes - drawn[:, -1]) / (drawn[:, -1] + 1) * beta / (1 - beta)
+    last, ratio = successes[:, -1], (sizes - successes[:, -1]) / (successes[:, -1] + 1) * beta / (1 - beta)
     tail = np.where(last < sizes, chance[:, -1] * ratio / (1 - ratio), 0.0)
     return float(((chance * excess).sum(axis=1) + tail + _SLACK * chance.sum(axis=1)).max())
 

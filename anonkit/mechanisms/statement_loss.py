@@ -11,30 +11,29 @@ Draws of a noise statement on exact answers: noisy numbers and chosen candidates
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from anonkit.domains.coded_columns import IntArray
-from anonkit.domains.number_bins import Categories, Grid
-from anonkit.mechanisms.accounting import rounded_up
+from anonkit.mechanisms.accounting import draw_epsilon, draw_units, rounded_up
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.mechanisms.private_selection import exponential_mechanism, permute_and_flip
 from anonkit.promises.guarantee import changed_rows
 from anonkit.published.exact_losses import RATE_BITS
+from anonkit.published.statements.draws import EXPONENTIAL, PERMUTE_AND_FLIP
 from anonkit.published.statements.noise_statement import (
-    EXPONENTIAL,
-    PERMUTE_AND_FLIP,
-    Count,
-    Draw,
     ModeScore,
-    Query,
     RankScore,
+    ReleasedStatement,
+    StatedDraw,
     Statement,
-    Sum,
     Value,
 )
+from anonkit.report.blocks import Budget, spent_on
 
 
 def noisy_values(statement: Statement, answers: Sequence[IntArray], words: UniformStream) -> tuple[Value, ...]:
@@ -53,12 +52,12 @@ def noisy_values(statement: Statement, answers: Sequence[IntArray], words: Unifo
     Each draw costs a row its rate times what the row changes, as `statement_loss` adds up.
     """
     return tuple(
-        Value(draw=draw.name, numbers=_drawn(draw, answer, words))
+        Value(draw=draw.name, numbers=_noisy_numbers(draw, answer, words))
         for draw, answer in zip(statement.draws, answers, strict=True)
     )
 
 
-def _drawn(draw: Draw, answer: IntArray, words: UniformStream) -> tuple[int, ...]:
+def _noisy_numbers(draw: StatedDraw, answer: IntArray, words: UniformStream) -> tuple[int, ...]:
     if draw.law == PERMUTE_AND_FLIP:
         return (int(permute_and_flip(answer[np.newaxis], draw.rate, words)[0]),)
     if draw.law == EXPONENTIAL:
@@ -90,33 +89,6 @@ def scores_of(query: RankScore | ModeScore, histogram: IntArray, cells: int) -> 
 _ONE = 1 << RATE_BITS
 
 
-def sensitivity_of(query: Query, domains: Mapping[str, Categories | Grid]) -> int:
-    """Return the sensitivity to one row that comes or goes: the sum of changes of a table, or the width of scores.
-
-    Parameters
-    ----------
-    query : Query
-    domains : mapping
-        Of the name of a column to its public domain.
-    """
-    if isinstance(query, Sum):
-        return _cells(domains[query.of]) - 1  # a row in an outermost cell
-    if isinstance(query, RankScore):
-        # each score moves by so much at most, some up and others down
-        return 2 * max(query.numerator, query.denominator - query.numerator)
-    one_cell: Count | ModeScore = query
-    return {Count: 1, ModeScore: 1}[type(one_cell)]
-
-
-def _cells(domain: Categories | Grid) -> int:
-    return domain.cells if isinstance(domain, Grid) else len(domain.values)
-
-
-def draw_units(statement: Statement, draw: Draw) -> int:
-    """Return the privacy loss of a draw for a row that it reads, in units of 2**-52."""
-    return draw.rate * sensitivity_of(draw.query, statement.domains)
-
-
 def row_units(statement: Statement) -> int:
     """Return the loss of the most expensive row over all draws, in units of 2**-52.
 
@@ -130,7 +102,7 @@ def row_units(statement: Statement) -> int:
     rows = (dict(zip(values, codes, strict=True)) for codes in itertools.product(*values.values()))
     return max(
         sum(
-            draw_units(statement, draw)
+            draw_units(draw, statement.domains)
             for draw in statement.draws
             if all(row[each.column] == each.code for each in draw.where)
         )
@@ -144,6 +116,22 @@ def epsilon_of(statement: Statement) -> float:
     return rounded_up(Fraction(row_units(statement) * rows, _ONE))
 
 
-def budget_lines(statement: Statement) -> list[tuple[str, float]]:
-    """Return the name of each draw and what it costs a row that it reads, rounded up to a float."""
-    return [(draw.name, rounded_up(Fraction(draw_units(statement, draw), _ONE))) for draw in statement.draws]
+@dataclass(frozen=True, kw_only=True)
+class StatedAccounting:
+    """A noise statement with its published values: what it puts into the params, and what it costs."""
+
+    released: ReleasedStatement
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the statement and the values."""
+        return self.released.to_params()
+
+    @property
+    def budget(self) -> Budget:
+        """The report's `budget` block: what each draw costs a row that it reads, rounded up to a float."""
+        statement = self.released.statement
+        return spent_on(
+            [{"name": draw.name, "epsilon": draw_epsilon(draw, statement.domains)} for draw in statement.draws],
+            epsilon_of(statement),
+            0,
+        )

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
@@ -12,34 +12,26 @@ from typing import Any, ClassVar
 import numpy as np
 
 from anonkit.budget_rules.marginal_rule import ROWS_SHARE, splits_tables
+from anonkit.budget_rules.model_queries import TABLE
 from anonkit.budget_rules.view_rule import delta_may_pay
 from anonkit.domains.number_bins import NumberBins
 from anonkit.dp_trees.marginals.learned_marginals import LearnedMarginals, learn
 from anonkit.dp_trees.marginals.mixture_rows import MixtureRows
 from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout
 from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
-from anonkit.dp_trees.marginals.table_plan import can_hold, candidate_pairs
+from anonkit.dp_trees.marginals.table_plan import candidate_pairs, fits_in_memory
 from anonkit.dp_trees.release.coded_rows import counter_of
 from anonkit.dp_trees.release.declared_schema import bins_parameter
-from anonkit.dp_trees.release.drawn_rows import (
-    DrawnPiece,
+from anonkit.dp_trees.release.private_spikes import SpikeMethod
+from anonkit.dp_trees.release.synthetic_rows import (
+    PieceSampler,
     PlacedRows,
     RuledRows,
     check_rules,
     column_entries,
-    expense,
     shown_domains,
 )
-from anonkit.dp_trees.release.private_spikes import SpikeMethod
-from anonkit.mechanisms.accounting import (
-    LAPLACE,
-    AccountedDraw,
-    Accounting,
-    ApproximateAccounting,
-    ConcentratedChoice,
-    GaussianDraw,
-    rate_within,
-)
+from anonkit.mechanisms.accounting import Accounting, draw_units, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.parameters import check_integer, parameter
 from anonkit.policy.declaration import Policy, TargetUse
@@ -49,14 +41,14 @@ from anonkit.promises.noise_promises import CentralDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.column_means import Table, means_of, notes_on_means, notes_on_target
 from anonkit.published.marginal_tables import MarginalSchema
+from anonkit.published.noisy_tables import LAPLACE
 from anonkit.published.product_mixtures import rows_of_components
 from anonkit.published.released_cells import PLACES_IN_A_CELL
+from anonkit.published.statements.draws import Draw
 from anonkit.published.tree_attributes import Attribute, Split
 from anonkit.randomness import Randomness
 
 _MOST_ROWS = 1 << 36
-PlannedDraw = AccountedDraw | GaussianDraw | ConcentratedChoice
-"""A line of the account: paid in epsilon, or in rho."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,12 +99,12 @@ class DPMarginals(SpikeMethod):
         check_integer("bins", self.bins, 2, 1024)
 
     @property
-    def _counting(self) -> AccountedDraw | None:
+    def _counting(self) -> Draw | None:
         """The draw of the number of rows, where it is not public."""
         if self.n_rows:
             return None
         rate = rate_within(int(self._row_units * ROWS_SHARE), 1)
-        return AccountedDraw(purpose="number of rows", mechanism=LAPLACE, rate=rate)
+        return Draw(name="number of rows", query=TABLE, law=LAPLACE, rate=rate)
 
     @property
     def keeps_rules(self) -> bool:
@@ -165,7 +157,7 @@ class DPMarginals(SpikeMethod):
         schema = self.schema(policy)
         splits = schema.classes is not None and not isinstance(schema.classes, NumberBins)
         split = ColumnLayout(schema=schema, anchored=splits and splits_tables(schema.n_classes))
-        return split if can_hold(split) else ColumnLayout(schema=schema, anchored=False)
+        return split if fits_in_memory(split) else ColumnLayout(schema=schema, anchored=False)
 
     def release(
         self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
@@ -174,8 +166,8 @@ class DPMarginals(SpikeMethod):
         progress("counting", 0.0)
         if policy.found_domains is not None:
             left_over, declared = self.without_search(policy)
-            drawn = left_over.release(source, declared, engine=engine, rng=rng, progress=progress)
-            return self.charged(drawn, policy.found_domains)
+            draft = left_over.release(source, declared, engine=engine, rng=rng, progress=progress)
+            return self.charged(draft, policy.found_domains)
         self.check_unit(policy)
         if self.searched_columns(policy):
             return self.released_after_search(source, policy, engine=engine, rng=rng, progress=progress)
@@ -187,13 +179,17 @@ class DPMarginals(SpikeMethod):
             rows = float(noisy_counts(np.array([exact]), counting.rate, words)[0])
         layout = self.finest_view(policy)
         counts = () if counting is None else (counting,)
-        left = self.left(policy, sum(draw.units for draw in counts))
+        left = self.left(policy, sum(draw_units(draw) for draw in counts))
         counter = counter_of(source, engine, layout.schema, keep)
         learned = learn(layout, counter, rows, left, self._row_units, rng.child("tables"))
-        accounting = self.accounting((*counts, *learned.draws))
-        told = self.told if counting is None else {**self.told, "rows": {"count": int(rows), "rate": counting.rate}}
-        claim = (float(self.epsilon), float(self.delta)) if left.delta else (self._claim, 0.0)
-        return marginals_draft(learned, accounting, policy, engine, rng.child("rows"), claim, told)
+        accounting = Accounting(
+            draws=(*counts, *learned.draws),
+            claim=(float(self.epsilon), float(self.delta)) if left.delta else (self._claim, 0),
+            rows_per_unit=self.rows_per_unit,
+            adjacency=self.neighbours,
+        )
+        counted = {} if counting is None else {"rows": {"count": int(rows), "rate": counting.rate}}
+        return marginals_draft(learned, accounting, policy, engine, rng.child("rows"), {**self.method_entry, **counted})
 
     def left(self, policy: Policy, spent: int = 0) -> RemainingBudget:
         """Return the remaining budget of readings, tables and choices, when a row has lost so many units.
@@ -209,19 +205,6 @@ class DPMarginals(SpikeMethod):
         layout = ColumnLayout(schema=self.schema(policy), anchored=False)
         pays = bool(self.delta) and delta_may_pay(layout.sizes, candidate_pairs(layout), whole.amounts)
         return replace(whole, delta=whole.delta if pays else Fraction(0)).after(spent)
-
-    def accounting(self, draws: Sequence[PlannedDraw]) -> Accounting | ApproximateAccounting:
-        """Return the account of the draws: in epsilon and delta where one of them has Gaussian noise."""
-        pure = [draw for draw in draws if isinstance(draw, AccountedDraw)]
-        if len(pure) == len(draws):
-            return Accounting(draws=tuple(pure), rows_per_unit=self.rows_per_unit, adjacency=self.neighbours)
-        return ApproximateAccounting(
-            epsilon=float(self.epsilon),
-            delta=float(self.delta),
-            draws=tuple(draws),
-            rows_per_unit=self.rows_per_unit,
-            adjacency=self.neighbours,
-        )
 
 
 def tables_of_target(learned: LearnedMarginals) -> list[Table]:
@@ -249,22 +232,18 @@ def _of_triple(learned: LearnedMarginals) -> dict[str, Any]:
 
 def marginals_draft(
     learned: LearnedMarginals,
-    accounting: Accounting | ApproximateAccounting,
+    accounting: Accounting,
     policy: Policy,
     engine: Engine,
     randomness: Randomness,
-    claim: tuple[float, float],
-    told: Mapping[str, Any],
+    method_entry: Mapping[str, Any],
 ) -> Draft:
-    """Return the draft: rows drawn from the mixture, tables and mixture as params. No true count is in it.
-
-    The claim is of epsilon and delta.
-    """
+    """Return the draft: rows drawn from the mixture, tables and mixture as params. No true count is in it."""
     mixtures = learned.mixtures
     schema = mixtures.schema
     shown = shown_domains(schema.domains, schema.target)
     ruled = RuledRows.of(policy, shown, schema.target)
-    rows = DrawnPiece(
+    rows = PieceSampler(
         rows=PlacedRows(rows=MixtureRows(mixtures), counted=schema.domains, shown=shown),
         numbers=rows_of_components(mixtures, UniformStream(randomness)),
         domains=shown,
@@ -272,22 +251,22 @@ def marginals_draft(
         randomness=randomness,
         ruled=ruled,
     )
-    params = {
-        **told,
+    published = {
+        **method_entry,
         **mixtures.to_params(),
         "readings": [reading.to_params() for reading in learned.choice.readings],
         "tables": [table.to_params() for table in learned.one_ways],
         "pairs": [table.to_params() for table in learned.pairs],
         **_of_triple(learned),
-        **accounting.to_params(),
         "columns": rows.described(),
         **ruled.to_params(),
         **({"conditions": list(conditions_of(policy))} if policy.is_conditional else {}),
     }
-    means = means_of(params)
+    means = means_of(published)
     return Draft(
         data=rows.source(engine),
-        params=params,
+        published=published,
+        statement=accounting,
         columns=column_entries(policy, {**schema.sizes, **ruled.sizes}, [*schema.domains, *ruled.sizes], means),
         notes=(
             *ruled.notes,
@@ -295,11 +274,6 @@ def marginals_draft(
             *notes_on_means(means),
         ),
         details={
-            "budget": {
-                "epsilon": claim[0],
-                "delta": claim[1] or 0,
-                "per_attribute": [expense(draw.purpose, draw) for draw in accounting.draws],
-            },
             "marginals": {
                 "columns": len(learned.one_ways),
                 "pairs": len(learned.pairs),

@@ -14,35 +14,23 @@ from typing import Any, ClassVar
 import numpy as np
 
 from anonkit.budget_rules.forest_rule import gaussian_pays, table_weights
+from anonkit.budget_rules.model_queries import TABLE
 from anonkit.domains.coded_columns import IntArray
 from anonkit.domains.number_bins import notes_on_bins, shown_classes
 from anonkit.dp_trees.grower import refuse_other_totals
 from anonkit.dp_trees.questions import CodedBatch
 from anonkit.dp_trees.release.coded_rows import counted
 from anonkit.dp_trees.release.declared_schema import bins_parameter, schema_of
-from anonkit.dp_trees.release.drawn_rows import (
-    DrawnPiece,
+from anonkit.dp_trees.release.private_spikes import SpikeMethod
+from anonkit.dp_trees.release.synthetic_rows import (
+    PieceSampler,
     PlacedRows,
     RuledRows,
     check_rules,
     column_entries,
-    domains_budget,
-    expense,
     shown_domains,
 )
-from anonkit.dp_trees.release.private_spikes import SpikeMethod
-from anonkit.mechanisms.accounting import (
-    LAPLACE,
-    AccountedDraw,
-    Accounting,
-    ApproximateAccounting,
-    GaussianDraw,
-    gaussian_draws,
-    rate_within,
-    row_rho_units,
-    shares,
-    units_of,
-)
+from anonkit.mechanisms.accounting import Accounting, gaussian_draws, rate_within, row_rho_units, shares, units_of
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.noisy_histograms import noisy_tables, rows_by_class, rows_of
 from anonkit.parameters import check_integer
@@ -53,8 +41,9 @@ from anonkit.promises.noise_promises import CentralDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.column_means import notes_on_target
 from anonkit.published.exact_losses import RATE_BITS
-from anonkit.published.noisy_tables import GAUSSIAN, NoisyTables, noise_variance
+from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE, NoisyTables, noise_variance
 from anonkit.published.released_cells import PLACES_IN_A_CELL
+from anonkit.published.statements.draws import Draw
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
 
@@ -116,40 +105,33 @@ class DPNB(SpikeMethod):
             category=Split.MULTIWAY,
         )
 
-    def account(self, policy: Policy) -> Accounting | ApproximateAccounting:
+    def account(self, policy: Policy) -> Accounting:
         """Return every draw of the release, the classes first, before any data is seen."""
         self.check_unit(policy)
         left = self.after_spikes(policy)
         tables = left._account_of(left.schema(policy), policy)
-        if isinstance(tables, ApproximateAccounting):
-            return tables
         return replace(tables, draws=(*self.spike_draws(policy), *tables.draws))
 
-    def _account_of(self, schema: TreeSchema, policy: Policy) -> Accounting | ApproximateAccounting:
-        purposes = ["rows per class", *(f"class x {attribute.name}" for attribute in schema.attributes)]
+    def _account_of(self, schema: TreeSchema, policy: Policy) -> Accounting:
+        columns = [schema.target, *(attribute.name for attribute in schema.attributes)]
+        purposes = ["rows per class", *(f"class x {name}" for name in columns[1:])]
         sizes = [1, *(attribute.codes for attribute in schema.attributes)]
         epsilon, found = self.epsilon_left(policy), policy.found_domains
         per_row = units_of(epsilon) // self.changed_rows
-        draws: tuple[AccountedDraw | GaussianDraw, ...] = ()
-        if self.delta:
-            rho = row_rho_units(epsilon, self.delta_left(policy), self.rows_per_unit, self.neighbours)
-            if gaussian_pays(sizes, Fraction(per_row, _ONE), Fraction(rho, _ONE)):
-                draws = gaussian_draws(purposes, table_weights(sizes, GAUSSIAN), rho)
-        pure = (
-            ()
-            if draws
-            else tuple(
-                AccountedDraw(purpose=purpose, mechanism=LAPLACE, rate=rate_within(units, 1))
+        delta = self.delta_left(policy)
+        rho = row_rho_units(epsilon, delta, self.rows_per_unit, self.neighbours) if delta else 0
+        in_rho = rho > 0 and gaussian_pays(sizes, Fraction(per_row, _ONE), Fraction(rho, _ONE))
+        if in_rho:
+            draws = gaussian_draws(purposes, table_weights(sizes, GAUSSIAN), rho)
+        else:
+            draws = tuple(
+                Draw(name=purpose, query=TABLE, law=LAPLACE, rate=rate_within(units, 1))
                 for purpose, units in zip(purposes, shares(per_row, table_weights(sizes)), strict=True)
             )
-        )
-        if pure and found is None:
-            return Accounting(draws=pure, rows_per_unit=self.rows_per_unit, adjacency=self.neighbours)
-        return ApproximateAccounting(
-            epsilon=float(self.epsilon),
-            delta=float(self.delta),
-            draws=draws or pure,
-            found=() if found is None else found.lines,
+        return Accounting(
+            draws=tuple(replace(draw, column=name) for draw, name in zip(draws, columns, strict=True)),
+            searched=() if found is None else found.lines,
+            claim=(float(self.epsilon), float(self.delta)) if in_rho or found is not None else None,
             rows_per_unit=self.rows_per_unit,
             adjacency=self.neighbours,
         )
@@ -160,7 +142,7 @@ class DPNB(SpikeMethod):
             return super().rows_of_noise(policy)
         schema = self.schema(policy)
         account = self.after_spikes(policy)._account_of(schema, policy)
-        law = GAUSSIAN if isinstance(account.draws[0], GaussianDraw) else LAPLACE
+        law = account.draws[0].law
         sizes = [1, *(attribute.codes for attribute in schema.attributes)]
         precision = sum(
             1 / (noise_variance(draw.rate, law) * size) for draw, size in zip(account.draws, sizes, strict=True)
@@ -171,9 +153,7 @@ class DPNB(SpikeMethod):
         """State the promise: the composition of the planned draws, never above the given epsilon and delta."""
         self.check_rules(policy)
         account = self.account(policy)
-        if isinstance(account, ApproximateAccounting):
-            return self.approximate_promise(policy)
-        return self.promise(policy, account.epsilon)
+        return self.promise(policy, account.epsilon) if account.claim is None else self.approximate_promise(policy)
 
     def release(
         self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
@@ -202,9 +182,9 @@ class DPNB(SpikeMethod):
                 for attribute, counts, rate in zip(schema.attributes, by_attribute, rest, strict=True)
             ],
             rng.child("noise"),
-            GAUSSIAN if isinstance(accounting.draws[0], GaussianDraw) else LAPLACE,
+            accounting.draws[0].law,
         )
-        return tables_draft(noisy, accounting, policy, engine, rng.child("rows"), self.told)
+        return tables_draft(noisy, accounting, policy, engine, rng.child("rows"), self.method_entry)
 
 
 def count(batch: CodedBatch, schema: TreeSchema) -> IntArray:
@@ -219,29 +199,29 @@ def count(batch: CodedBatch, schema: TreeSchema) -> IntArray:
 
 @dataclass(frozen=True)
 class ClassRows:
-    """Draws rows of classes; see `anonkit.dp_trees.release.drawn_rows`."""
+    """Draws rows of classes; see `anonkit.dp_trees.release.synthetic_rows`."""
 
     tables: NoisyTables
 
     def __call__(self, numbers: IntArray, randomness: Randomness) -> list[IntArray]:
         """Return the labels and the codes of each attribute."""
-        drawn = rows_of(self.tables, numbers, randomness)
-        return [drawn.labels, *drawn.codes]
+        table = rows_of(self.tables, numbers, randomness)
+        return [table.labels, *table.codes]
 
 
 def tables_draft(
     noisy: NoisyTables,
-    accounting: Accounting | ApproximateAccounting,
+    accounting: Accounting,
     policy: Policy,
     engine: Engine,
     randomness: Randomness,
-    told: Mapping[str, Any],
+    method_entry: Mapping[str, Any],
 ) -> Draft:
     """Return the draft of noisy tables: rows drawn from them, the counts as params. No true count is in it."""
     domains = {noisy.target: shown_classes(noisy.classes)} | {table.name: table.domain for table in noisy.tables}
     shown = shown_domains(domains, noisy.target)
     ruled = RuledRows.of(policy, shown, noisy.target)
-    rows = DrawnPiece(
+    rows = PieceSampler(
         rows=PlacedRows(rows=ClassRows(noisy), counted=domains, shown=shown),
         numbers=rows_by_class(noisy, UniformStream(randomness)),
         domains=shown,
@@ -249,10 +229,9 @@ def tables_draft(
         randomness=randomness,
         ruled=ruled,
     )
-    params = {
-        **told,
+    published = {
+        **method_entry,
         **noisy.to_params(),
-        **accounting.to_params(),
         "columns": rows.described(),
         **ruled.to_params(),
         **({"conditions": list(conditions_of(policy))} if policy.is_conditional else {}),
@@ -260,19 +239,12 @@ def tables_draft(
     sizes = {noisy.target: noisy.classes.size} | {table.name: table.domain.size for table in noisy.tables}
     return Draft(
         data=rows.source(engine),
-        params=params,
+        published=published,
+        statement=accounting,
         columns=column_entries(policy, {**sizes, **ruled.sizes}, [*sizes, *ruled.sizes]),
         notes=(
             *notes_on_bins(noisy.target, noisy.classes),
             *ruled.notes,
             *notes_on_target(noisy.target, [(table.counts, table.variance) for table in noisy.tables]),
         ),
-        details={
-            "budget": {
-                "epsilon": accounting.epsilon,
-                "delta": accounting.delta if isinstance(accounting, ApproximateAccounting) else 0,
-                "per_attribute": [expense(name, draw) for name, draw in zip(sizes, accounting.draws, strict=True)],
-                **domains_budget(accounting.found if isinstance(accounting, ApproximateAccounting) else ()),
-            }
-        },
     )

@@ -154,19 +154,12 @@ class DPTables(CentralMethod):
         return Draft(
             data=engine.hold(tidy_table(aggregates, list(figures(aggregates)))),
             in_order=True,
-            params={
-                **self.told,
+            published={
+                **self.method_entry,
                 **aggregates.to_params(),
-                **accounting.to_params(),
                 "columns": described_columns(aggregates),
                 **({"conditions": list(conditions_of(policy))} if policy.is_conditional else {}),
             },
+            statement=accounting,
             columns=column_entries(policy, aggregates, added_up),
-            details={
-                "budget": {
-                    "epsilon": accounting.epsilon,
-                    "delta": 0,
-                    "per_attribute": [{"name": draw.purpose, "epsilon": draw.epsilon} for draw in accounting.draws],
-                }
-            },
         )

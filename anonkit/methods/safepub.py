@@ -24,11 +24,11 @@ from anonkit.k_anonymity.sampled_rows import (
     one_row_of_each,
     scores_of,
 )
-from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, AccountedDraw, rate_within, rounded_up, units_of
+from anonkit.mechanisms.accounting import draw_units, rate_within, units_of
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.private_selection import permute_and_flip
 from anonkit.mechanisms.query_sensitivity import sensitivity_of
-from anonkit.mechanisms.sampling_threshold import WORD_BITS, best_sample, class_size, delta_of
+from anonkit.mechanisms.sampling_threshold import WORD_BITS, RowDraw, SampledAccounting, best_sample, class_size
 from anonkit.parameters import check_integer, check_number, parameter, settle_numbers
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy, TargetUse
@@ -42,8 +42,8 @@ from anonkit.policy.public_domains import (
 )
 from anonkit.promises.approximate_dp import AnonymousDP
 from anonkit.protocols import COUNT, Draft, Engine, Progress, Source, no_progress
-from anonkit.published.exact_losses import RATE_BITS
 from anonkit.published.recoding import GlobalRecoding, Grouping
+from anonkit.published.statements.draws import PERMUTE_AND_FLIP, Draw
 from anonkit.randomness import Randomness
 from anonkit.report.blocks import Action, ReportColumn
 
@@ -119,21 +119,21 @@ class SafePub:
 
     # --- what follows from the parameters alone ------------------------------------------------------------------
 
-    def _choice(self, has_target: bool) -> AccountedDraw:
+    def _choice(self, has_target: bool) -> Draw:
         """Return the private choice of a scheme."""
         query = SchemeScore(has_target=has_target)
-        return AccountedDraw(
-            purpose="how each column is shown",
-            mechanism=PERMUTE_AND_FLIP,
+        return Draw(
+            name="how each column is shown",
+            law=PERMUTE_AND_FLIP,
             rate=rate_within(units_of(Fraction(self.epsilon) * SEARCH_SHARE), sensitivity_of(query)),
             query=query,
         )
 
-    def _units(self, choice: AccountedDraw) -> int:
+    def _units(self, choice: Draw) -> int:
         """Return the remaining epsilon for the rows, in units of 2**-52."""
-        return units_of(Fraction(self.epsilon)) - choice.units
+        return units_of(Fraction(self.epsilon)) - draw_units(choice)
 
-    def _drawn(self, units: int) -> tuple[int, int]:
+    def _sampling_words(self, units: int) -> tuple[int, int]:
         """Return the words of 2**32 that draw a row, and k: functions of the parameters alone.
 
         Raises
@@ -156,7 +156,7 @@ class SafePub:
             A column has no public domain, or the target is a number to predict.
         """
         domains = _domains(policy)
-        _, k = self._drawn(self._units(self._choice(domains.target is not None)))
+        _, k = self._sampling_words(self._units(self._choice(domains.target is not None)))
         return AnonymousDP(
             epsilon=float(self.epsilon),
             delta=float(self.delta),
@@ -186,7 +186,7 @@ class SafePub:
         levels = [PublicLevels.of(own, policy.column(own.name).ladder) for own in domains.attributes]
         choice = self._choice(domains.target is not None)
         units = self._units(choice)
-        sampled, k = self._drawn(units)
+        sampled, k = self._sampling_words(units)
         scheme = _chosen(source, levels, domains, engine, choice, -(-(k << WORD_BITS) // sampled), rng)
         progress("drawing", 0.0)
         draw = DrawRows(
@@ -196,9 +196,9 @@ class SafePub:
             key=rng.child("draw").key("rows"),
             sampled=sampled,
         )
-        drawn = engine.keep(engine.map_batches(source, draw, draw.schema))
-        small = engine.small_classes(drawn, draw.schema.names, k)
-        data = engine.map_batches(drawn, LeaveOut(small), draw.schema) if small.num_rows else drawn
+        sampled_rows = engine.keep(engine.map_batches(source, draw, draw.schema))
+        small = engine.small_classes(sampled_rows, draw.schema.names, k)
+        data = engine.map_batches(sampled_rows, LeaveOut(small), draw.schema) if small.num_rows else sampled_rows
         recoding = GlobalRecoding(
             columns=tuple(
                 own.recoding(level) for own, level in zip(levels, scheme, strict=True) if level < own.n_levels
@@ -207,45 +207,24 @@ class SafePub:
         return Draft(
             data=data,
             labels_seen=domains.target is not None,
-            params={
+            published={
                 "format": FORMAT,
-                **self._params(policy, domains, choice, sampled, k, units),
+                "target": policy.target,
+                "unit": policy.unit,
+                "missing_values": list(policy.missing_values),
+                "columns": _described(policy, domains),
+                **({"conditions": list(conditions_of(policy))} if policy.is_conditional else {}),
                 "recoding": recoding.to_dict(),
             },
+            statement=SampledAccounting(
+                choice=choice,
+                draw=RowDraw(sampled=sampled, k=k, rate=units),
+                epsilon=float(self.epsilon),
+                delta=float(self.delta),
+            ),
             columns=_column_entries(policy, domains, recoding),
-            details={
-                "budget": {
-                    "epsilon": float(self.epsilon),
-                    "delta": float(self.delta),
-                    "per_attribute": [
-                        {"name": choice.purpose, "epsilon": choice.epsilon},
-                        {"name": "which rows are drawn", "epsilon": rounded_up(Fraction(units, 1 << 52))},
-                    ],
-                },
-            },
             applied=ShownAsReleased(levels=levels, scheme=scheme),
         )
-
-    def _params(
-        self, policy: Policy, domains: PublicDomains, choice: AccountedDraw, sampled: int, k: int, units: int
-    ) -> dict[str, Any]:
-        """Return the plan that follows from parameters and policy; all of it is public."""
-        return {
-            "target": policy.target,
-            "unit": policy.unit,
-            "missing_values": list(policy.missing_values),
-            "choice": choice.to_params(),
-            "draw": {
-                "sampled": sampled,
-                "sampled_of": 1 << WORD_BITS,
-                "k": k,
-                "rate": units,
-                "rate_unit": f"2**-{RATE_BITS}",
-                "delta": delta_of(sampled, k, units),
-            },
-            "columns": _described(policy, domains),
-            **({"conditions": list(conditions_of(policy))} if policy.is_conditional else {}),
-        }
 
 
 def _domains(policy: Policy) -> PublicDomains:
@@ -269,7 +248,7 @@ def _chosen(
     levels: Sequence[PublicLevels],
     domains: PublicDomains,
     engine: Engine,
-    choice: AccountedDraw,
+    choice: Draw,
     needed: int,
     rng: Randomness,
 ) -> Scheme:

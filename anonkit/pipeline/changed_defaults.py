@@ -51,8 +51,8 @@ def changes_of(recipe: Recipe) -> list[Change]:
     ParameterError
         The recipe asks for a method that is not known, or for parameters that it does not have.
     """
-    asked = _Asked(recipe=recipe, method=make_method(recipe.method, recipe.parameters, recipe.preset))
-    found = ((row, row.applies(asked)) for row in ROWS)
+    facts = _RecipeFacts(recipe=recipe, method=make_method(recipe.method, recipe.parameters, recipe.preset))
+    found = ((row, row.applies(facts)) for row in ROWS)
     return [
         Change(seen=row.seen, restored_by=row.restored_by, columns=columns, is_certain=row.is_certain)
         for row, columns in found
@@ -61,7 +61,7 @@ def changes_of(recipe: Recipe) -> list[Change]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Asked:
+class _RecipeFacts:
     """A recipe and its method, with the facts that decide about a default."""
 
     recipe: Recipe
@@ -109,7 +109,7 @@ class Row:
 
     seen: str
     restored_by: str
-    applies: Callable[[_Asked], Found]
+    applies: Callable[[_RecipeFacts], Found]
     is_certain: bool = False
 
 
@@ -125,132 +125,132 @@ def _where(condition: bool, columns: Iterable[str] = ()) -> Found:
 # --- which default decides -------------------------------------------------------------------------------------------
 
 
-def _may_have_no_target(asked: _Asked) -> Found:
-    wanted = asked.method.target_use in (TargetUse.OPTIONAL, TargetUse.EXPECTED)
-    return _where(asked.counts_classes and wanted and not asked.names_target)
+def _may_have_no_target(facts: _RecipeFacts) -> Found:
+    wanted = facts.method.target_use in (TargetUse.OPTIONAL, TargetUse.EXPECTED)
+    return _where(facts.counts_classes and wanted and not facts.names_target)
 
 
-def _may_lack_target(asked: _Asked) -> Found:
-    needed = asked.method.target_use is TargetUse.REQUIRED and asked.counts_classes
-    return _where((needed or getattr(asked.method, "needs_declared_target", False)) and not asked.names_target)
+def _may_lack_target(facts: _RecipeFacts) -> Found:
+    needed = facts.method.target_use is TargetUse.REQUIRED and facts.counts_classes
+    return _where((needed or getattr(facts.method, "needs_declared_target", False)) and not facts.names_target)
 
 
-def _may_guess_other_target(asked: _Asked) -> Found:
-    return None if asked.dataset is None else _may_have_no_target(asked)
+def _may_guess_other_target(facts: _RecipeFacts) -> Found:
+    return None if facts.dataset is None else _may_have_no_target(facts)
 
 
-def _released_as_they_are(asked: _Asked) -> Found:
-    shown = (Role.TARGET, Role.SENSITIVE, Role.INSENSITIVE) if asked.counts_classes else (Role.INSENSITIVE,)
-    if getattr(asked.method, "needs_declared_target", False):
+def _released_as_they_are(facts: _RecipeFacts) -> Found:
+    shown = (Role.TARGET, Role.SENSITIVE, Role.INSENSITIVE) if facts.counts_classes else (Role.INSENSITIVE,)
+    if getattr(facts.method, "needs_declared_target", False):
         shown = (*shown, Role.TARGET)
-    return asked.columns(lambda column: column.role in shown and not column.release_as_is)
+    return facts.columns(lambda column: column.role in shown and not column.release_as_is)
 
 
-def _undeclared_are_judged(asked: _Asked) -> Found:
-    return _where(asked.counts_classes or asked.recipe.domains_min_people is not None)
+def _undeclared_are_judged(facts: _RecipeFacts) -> Found:
+    return _where(facts.counts_classes or facts.recipe.domains_min_people is not None)
 
 
-def _nobody_says_whose(asked: _Asked) -> Found:
-    policy = asked.policy
+def _has_no_unit(facts: _RecipeFacts) -> Found:
+    policy = facts.policy
     identifiers = policy.names(Role.IDENTIFIER)
-    return _where(asked.counts_classes and policy.unit is None and not policy.independent_rows, identifiers)
+    return _where(facts.counts_classes and policy.unit is None and not policy.independent_rows, identifiers)
 
 
-def _key_by_structure(asked: _Asked) -> Found:
-    return _where(_nobody_says_whose(asked) is not None)
+def _key_by_structure(facts: _RecipeFacts) -> Found:
+    return _where(_has_no_unit(facts) is not None)
 
 
-def _sensitive(asked: _Asked, applies: Callable[[Column], bool]) -> Found:
-    if not isinstance(asked.method, AnonymityModel):
+def _sensitive(facts: _RecipeFacts, applies: Callable[[Column], bool]) -> Found:
+    if not isinstance(facts.method, AnonymityModel):
         return None
-    return asked.columns(lambda column: column.is_sensitive and applies(column))
+    return facts.columns(lambda column: column.is_sensitive and applies(column))
 
 
-def _has_cap(asked: _Asked) -> Found:
-    rows = asked.policy.person_rows
-    if not isinstance(asked.method, AnonymityModel) or (rows is not None and rows.whole_set):
+def _has_cap(facts: _RecipeFacts) -> Found:
+    rows = facts.policy.person_rows
+    if not isinstance(facts.method, AnonymityModel) or (rows is not None and rows.whole_set):
         return None
-    wanted = asked.method.asked_of(asked.policy)
-    return _sensitive(asked, lambda column: not wanted[column.name].asked())
+    wanted = facts.method.required_of(facts.policy)
+    return _sensitive(facts, lambda column: not wanted[column.name].required())
 
 
-def _has_marks(asked: _Asked) -> Found:
-    return _sensitive(asked, lambda column: column.domain_values is None)
+def _has_marks(facts: _RecipeFacts) -> Found:
+    return _sensitive(facts, lambda column: column.domain_values is None)
 
 
-def _may_be_measured(asked: _Asked) -> Found:
+def _may_be_measured(facts: _RecipeFacts) -> Found:
     def applies(column: Column) -> bool:
         return column.tolerance is None and column.domain_values is None and column.type not in _NO_NUMBERS
 
-    return _sensitive(asked, applies)
+    return _sensitive(facts, applies)
 
 
-def _may_lie_outside(asked: _Asked) -> Found:
+def _may_lie_outside(facts: _RecipeFacts) -> Found:
     def applies(column: Column) -> bool:
         declared = (column.bounds, column.domain_values, column.calendar, column.number_form)
         decided = column.outside is not None or column.accept_outside is not None
         return column.is_released and not decided and any(each is not None for each in declared)
 
-    return asked.columns(applies) if asked.counts_classes else None
+    return facts.columns(applies) if facts.counts_classes else None
 
 
-def _header_is_looked_at(asked: _Asked) -> Found:
-    how = asked.recipe.how
+def _header_is_looked_at(facts: _RecipeFacts) -> Found:
+    how = facts.recipe.how
     given = how.get("header") is not None or how.get("names") is not None
-    return _where(not given and not asked.formats.isdisjoint(_WITH_HEADER))
+    return _where(not given and not facts.formats.isdisjoint(_WITH_HEADER))
 
 
-def _may_be_rounded(asked: _Asked) -> Found:
+def _may_be_rounded(facts: _RecipeFacts) -> Found:
     def applies(column: Column) -> bool:
         large = column.bounds is not None and max(map(abs, column.bounds)) >= _EXACT
         return column.role is Role.UNIT or large
 
-    typed = not asked.formats <= {"csv", "tsv", "jsonl"}
-    return asked.columns(applies) if typed and not asked.counts_classes else None
+    typed = not facts.formats <= {"csv", "tsv", "jsonl"}
+    return facts.columns(applies) if typed and not facts.counts_classes else None
 
 
-def _hides_labels(asked: _Asked) -> Found:
-    by_rows, sees_all = asked.policy.unit is None, getattr(asked.method, "all_labels", True)
-    return _where(not sees_all and by_rows and not asked.policy.without_target)
+def _hides_labels(facts: _RecipeFacts) -> Found:
+    by_rows, sees_all = facts.policy.unit is None, getattr(facts.method, "all_labels", True)
+    return _where(not sees_all and by_rows and not facts.policy.without_target)
 
 
-def _may_show_boxes(asked: _Asked) -> Found:
-    return _where(getattr(asked.method, "tries_boxes", False) and not asked.policy.without_target)
+def _may_show_boxes(facts: _RecipeFacts) -> Found:
+    return _where(getattr(facts.method, "tries_boxes", False) and not facts.policy.without_target)
 
 
-def _scores_other_rows(asked: _Asked) -> Found:
-    return _where(asked.counts_classes and asked.recipe.utility and not asked.policy.without_target)
+def _scores_other_rows(facts: _RecipeFacts) -> Found:
+    return _where(facts.counts_classes and facts.recipe.utility and not facts.policy.without_target)
 
 
-def _is_booked_elsewhere(asked: _Asked) -> Found:
-    return _where(asked.recipe.simulate is None and asked.policy.bookkeeping.ledger is None)
+def _is_booked_elsewhere(facts: _RecipeFacts) -> Found:
+    return _where(facts.recipe.simulate is None and facts.policy.bookkeeping.ledger is None)
 
 
-def _people_are_known(asked: _Asked) -> Found:
-    keys = asked.policy.names(Role.UNIT, Role.IDENTIFIER)
-    return _where(asked.dataset is None and bool(keys), keys)
+def _people_are_known(facts: _RecipeFacts) -> Found:
+    keys = facts.policy.names(Role.UNIT, Role.IDENTIFIER)
+    return _where(facts.dataset is None and bool(keys), keys)
 
 
-def _sums_name_neighbours(asked: _Asked) -> Found:
-    return _where(not asked.counts_classes and asked.dataset is not None)
+def _sums_name_neighbours(facts: _RecipeFacts) -> Found:
+    return _where(not facts.counts_classes and facts.dataset is not None)
 
 
-def _may_meet_old_budget(asked: _Asked) -> Found:
-    return _where(not asked.counts_classes)
+def _may_meet_old_budget(facts: _RecipeFacts) -> Found:
+    return _where(not facts.counts_classes)
 
 
-def _has_default_shuffle_delta(asked: _Asked) -> Found:
-    return _where(getattr(asked.method, "shuffle_delta", 0) is None)
+def _has_default_shuffle_delta(facts: _RecipeFacts) -> Found:
+    return _where(getattr(facts.method, "shuffle_delta", 0) is None)
 
 
-def _may_search_spikes(asked: _Asked) -> Found:
+def _may_search_spikes(facts: _RecipeFacts) -> Found:
     def applies(column: Column) -> bool:
         shown = column.role in (None, Role.QUASI_IDENTIFIER, Role.SENSITIVE)
         return shown and column.bounds is not None and not column.spikes
 
-    if not getattr(asked.method, "searches_spikes", False):
+    if not getattr(facts.method, "searches_spikes", False):
         return None
-    return asked.columns(applies)
+    return facts.columns(applies)
 
 
 ROWS = (
@@ -287,12 +287,12 @@ ROWS = (
     Row(
         seen="coarser groups; the report lists guarantee.parameters.candidates",
         restored_by='unit = "none" in the policy: rows are independent',
-        applies=_nobody_says_whose,
+        applies=_has_no_unit,
     ),
     Row(
         seen="exit code 2 that names candidates",
         restored_by='role = "unit" in the column counts people, unit = "none" in the policy counts rows',
-        applies=_nobody_says_whose,
+        applies=_has_no_unit,
     ),
     Row(
         seen="a column is left out as a key by structure",

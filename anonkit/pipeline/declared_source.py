@@ -26,7 +26,7 @@ from anonkit.engines.snapshots.dispatch import Snapshot, is_read_in_place
 from anonkit.errors import AnonkitError, ChoiceError, ParameterError, PolicyError, option
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.ledger.intersection_check import SourceRows
-from anonkit.ledger.repeated_requests import Asked
+from anonkit.ledger.repeated_requests import RequestForm
 from anonkit.pipeline.flat_view import FlatView, flat_view
 from anonkit.pipeline.output_measures import ReleasedRows, SourceCounts, owner_measures
 from anonkit.pipeline.request_form import ReleaseRequest, request_form
@@ -124,7 +124,7 @@ class DeclaredSource:
         known = () if self.policy.cell_by_cell else self.policy.quasi_identifiers
         return look_at_clear(self.table, self.clear_names, known, self.engine)
 
-    def asked(self, request: ReleaseRequest) -> Asked:
+    def request_form_of(self, request: ReleaseRequest) -> RequestForm:
         """Return the request on the table, in its canonical form."""
         return partial(request_form, request, self.columns, self.engine)
 
@@ -135,14 +135,14 @@ class DeclaredSource:
         def made(one: Method) -> Draft:
             return one.release(self.table, self.policy, engine=self.engine, rng=randomness, progress=request.progress)
 
-        asks = isinstance(method, AnonymityModel) and bool(keys)
+        has_keys = isinstance(method, AnonymityModel) and bool(keys)
         refuse_taken_name(self.policy)
-        draft = draft_for_keys(method, keys, self.engine, made) if asks else made(method)  # type: ignore[arg-type]
+        draft = draft_for_keys(method, keys, self.engine, made) if has_keys else made(method)  # type: ignore[arg-type]
         draft = with_surrogate_entries(draft, self.policy)
         return replace(
             draft,
             columns=self.clear.marked(self._marked(draft.columns), self.policy),
-            params={**draft.params, **_public_cells(self.policy)},
+            published={**draft.published, **_public_cells(self.policy)},
         )
 
     def _marked(self, columns: Iterable[ReportColumn]) -> list[ReportColumn]:
@@ -238,8 +238,8 @@ def declared_source(
     columns, by_cell = schema.names, table
     unknown = [] if declared.cell_by_cell else [column for column in columns if not declared.declares(column)]
     undeclared = _judged(table, unknown, engine, view)
-    asks_whose = isinstance(method, AnonymityModel) and declared.unit is None and not declared.independent_rows
-    if asks_whose:
+    seeks_unit = isinstance(method, AnonymityModel) and declared.unit is None and not declared.independent_rows
+    if seeks_unit:
         undeclared = with_keys_by_structure(table, undeclared, engine)
     noisy = declared.cell_by_cell or min_people is not None
     if not noisy:
@@ -249,10 +249,10 @@ def declared_source(
     policy = _with_guess(known, guess, method).resolve(columns, target_use=method.target_use)
     if isinstance(method, AnonymityModel):
         policy = policy.with_rounded_weights_known()
-    if asks_whose and (undeclared.profiles or policy.names(Role.IDENTIFIER)):
+    if seeks_unit and (undeclared.profiles or policy.names(Role.IDENTIFIER)):
         earlier = getattr(method, "candidates", ())
         policy = replace(policy, candidates=candidates_for_person(table, policy, undeclared, engine, earlier))
-    if asks_whose and unknown and not policy.candidates:
+    if seeks_unit and unknown and not policy.candidates:
         policy = replace(policy, rows_in_runs=come_in_runs(table, policy, engine))
     refuse_strange_constraints(request.policy.constraints, policy.columns)
     refuse_strange_keys(policy.keys, [*columns, *policy.columns], policy.quasi_identifiers)
@@ -457,8 +457,8 @@ def _refuse_keys(policy: Policy, method: Method, promise: Guarantee | None = Non
     if not policy.keys:
         return
     classes = None if promise is None else promise.counted_classes
-    says_them = promise is None or (classes is not None and len(classes.keys) == len(policy.keys))
-    if not isinstance(method, AnonymityModel) or not says_them:
+    has_all_keys = promise is None or (classes is not None and len(classes.keys) == len(policy.keys))
+    if not isinstance(method, AnonymityModel) or not has_all_keys:
         raise ChoiceError(
             f"the policy has keys with a k of their own: {method.name!r} does not promise them",
             "leave keys out, or take a k-anonymous method such as rfka or mondrian",

@@ -104,7 +104,7 @@ HOW = (
     f"every two columns, the commonest {MOST_VALUES} values of each and all others as one, numbers in ranges, one for "
     "each released number where these are few; total variation distance, in [0, 1]"
 )
-_DRAWN = "synthesized"
+_SYNTHESIZED = "synthesized"
 _Codes = NDArray[np.int64]
 _FloatArray = NDArray[np.float64]
 
@@ -143,7 +143,7 @@ def pair_changes(source: pa.Table, released: pa.Table, columns: Sequence[Mapping
     names = [
         column["name"]
         for column in columns
-        if column["action"] == _DRAWN
+        if column["action"] == _SYNTHESIZED
         and column["role"] not in (Role.IDENTIFIER, Role.UNIT)
         and {column["name"]} <= {*source.column_names} & {*released.column_names}
     ][:MOST_COLUMNS]
@@ -407,7 +407,7 @@ def make_dossier(
     -------
     Nothing of the result belongs into a file of the release.
     """
-    source = held_rows(rows.table, rows.engine, randomness.child("dossier"))
+    source = rows_in_memory(rows.table, rows.engine, randomness.child("dossier"))
     policy = replace(rows.policy, cell_by_cell=False)
     settle = settling(source.schema, policy)
     if settle is not None:
@@ -433,7 +433,7 @@ def make_dossier(
     )
 
 
-def held_rows(table: Source, engine: Engine, randomness: Randomness) -> pa.Table:
+def rows_in_memory(table: Source, engine: Engine, randomness: Randomness) -> pa.Table:
     """Return the rows of a table, or `COMPARED_ROWS` of them, in memory."""
-    drawn = engine.sample(table, COMPARED_ROWS, randomness)
-    return pa.Table.from_batches(drawn.batches(), schema=table.schema)
+    sample = engine.sample(table, COMPARED_ROWS, randomness)
+    return pa.Table.from_batches(sample.batches(), schema=table.schema)

@@ -54,8 +54,8 @@ def example_rows(
     batches = list(engine.sample(table, n, randomness).batches())
     before = _cells(pa.Table.from_batches(batches, schema=table.schema).select(names))
     if "recoding" not in params:
-        drawn = released.take(pa.array(randomness.child("released").permutation(released.num_rows)[:n]))
-        return {"corresponds": False, "before": before, "after": _cells(drawn)}
+        sample = released.take(pa.array(randomness.child("released").permutation(released.num_rows)[:n]))
+        return {"corresponds": False, "before": before, "after": _cells(sample)}
     try:
         shown = shown_rows(table, engine, params)
     except (AnonkitError, KeyError):

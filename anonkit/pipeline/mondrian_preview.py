@@ -29,7 +29,7 @@ class Previewed:
     """The table that a release is made of."""
 
     source: Source
-    drawn: Source | None = None
+    sample_rows: Source | None = None
     """Rows of it that were drawn already: the sample is taken of them, which spares a pass over the source."""
 
 
@@ -68,10 +68,10 @@ def mondrian_preview(
     if not is_other or len(shown) == len(identifying) or policy.person_rows is not None:
         return {}
     model: dict[str, Any] = {name: getattr(method, name) for name in _MODEL}
-    source, drawn = table.source, table.drawn
+    source, sample_rows = table.source, table.sample_rows
     mondrian, n_rows = InBrief(**model), rows_searched(source.n_rows)
     rng = randomness.child("mondrian preview")
-    rows = source if drawn is None else drawn
+    rows = source if sample_rows is None else sample_rows
     sample = rows if rows.n_rows <= n_rows else engine.keep(engine.sample(rows, n_rows, rng))
     try:
         usable = count_usable_rows(sample, policy, engine)

@@ -81,16 +81,16 @@ def with_new_people(opened: DeclaredSource, account: Account, private: PrivateFo
             f"wait for {classes.k - n_new} more; people who are known are in an earlier release",
         )
     function = OfNewPeople(key=key, unit=unit, seen=seen)
-    kept = opened.engine.map_batches(table, function, table.schema)
+    new_rows = opened.engine.map_batches(table, function, table.schema)
     figures = {
         "new_people": n_new,
         "known_people": int((~is_new).sum()),
         "known_people_whose_rows_changed": _changed(today, known),
-        "rows_of_known_people": table.n_rows - kept.n_rows,
+        "rows_of_known_people": table.n_rows - new_rows.n_rows,
     }
     changed = replace(
         opened,
-        rows=replace(rows, table=kept),
+        rows=replace(rows, table=new_rows),
         notes=[*opened.notes, NOTE],
         joined={**opened.joined, "only_new": figures},
     )

@@ -36,7 +36,7 @@ from anonkit.utility.number_utility import number_for_all_rows
 
 NOT_MEASURED = "not measured"
 """Value in a report in place of the scores of a model that was not trained."""
-_DRAWN = "utility"
+_SAMPLE_STREAM = "utility"
 """Name of the draw of the rows that models are trained on."""
 
 
@@ -106,11 +106,10 @@ def answer_checks(
         The same of the draft of a method of somebody else.
     """
     report: dict[str, Any] = {
-        **draft.details,
+        **draft.blocks,
         "method": method,
         "guarantee": promise.to_dict(),
         "columns": draft.columns,
-        "budget": {"per_level": [], **draft.details.get("budget", {})},
     }
     try:
         return list(draft_checks(data, draft.params, report, unit=unit))
@@ -209,7 +208,7 @@ class SourceCounts:
     class_sizes: Callable[[], ClassSizes]
     of_target: Callable[[], pa.Table] | None
     """The rows of every class of a target that has classes by its type."""
-    drawn: Callable[[], Source] | None
+    sample_rows: Callable[[], Source] | None
     """The rows that models are trained on; None where none is trained."""
     mark: str | None = None
     """Column of these rows that marks those whose labels are hidden from a search that does not see all."""
@@ -236,10 +235,10 @@ class SourceCounts:
         if target is not None and has_classes(table.schema.field(target).type):
             of_target = counted_later(engine, lambda: engine.count_sets(table, [(target,)])[0])
         if randomness is None:
-            return cls(class_sizes=sizes, of_target=of_target, drawn=None)
+            return cls(class_sizes=sizes, of_target=of_target, sample_rows=None)
         marked, mark = (table, None) if target is None else held_out_labels(table, policy, engine, randomness)
-        drawn = counted_later(engine, lambda: engine.sample(marked, SAMPLE, randomness.child(_DRAWN)))
-        return cls(class_sizes=sizes, of_target=of_target, drawn=drawn, mark=mark)
+        sample_rows = counted_later(engine, lambda: engine.sample(marked, SAMPLE, randomness.child(_SAMPLE_STREAM)))
+        return cls(class_sizes=sizes, of_target=of_target, sample_rows=sample_rows, mark=mark)
 
 
 def owner_measures(
@@ -279,14 +278,14 @@ def owner_measures(
         read = CountedTable(engine=engine, rows=measured[0], counted=of_target)
         lost = left_out_by_class(read, CountedTable(engine=files, rows=measured[1]), target, counted)
         measures |= {} if lost is None else {"rows_left_out": lost}
-        if counts.drawn is not None:
+        if counts.sample_rows is not None:
             columns = [*known, target, *([] if unit is None else [unit])]
             mark = counts.mark if released.marked else None
-            rows = _rows(counts.drawn(), columns if mark is None else [*columns, mark])
+            rows = _rows(counts.sample_rows(), columns if mark is None else [*columns, mark])
             return {**measures, "utility_of_source": {}, **_of_target(rows, known, target, policy, released, mark)}
-    if counts.drawn is None:
+    if counts.sample_rows is None:
         return measures
-    rows = _rows(counts.drawn(), [*known, *([] if unit is None else [unit])])
+    rows = _rows(counts.sample_rows(), [*known, *([] if unit is None else [unit])])
     recoded = recoded_sample(rows, policy, released.applied, released.classes, released.shown)
     joint = pair_marginals(rows.select(known), recoded.table, recoded.released)
     return {**measures, "utility_of_source": {}, **({} if joint is None else {"joint_distribution": joint})}

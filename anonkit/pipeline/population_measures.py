@@ -283,10 +283,10 @@ def _people_of_classes(
         [cells.column(name).combine_chunks() for name in cells.column_names], names=cells.column_names
     )
     labels, unknown = recoding.apply(batch)
-    kept = {column["name"] for column in released.recoding.get("columns", ()) if column["kind"] == "kept"}
+    unchanged = {column["name"] for column in released.recoding.get("columns", ()) if column["kind"] == "kept"}
     found: dict[tuple[Any, ...], int] = {}
     known = pa.array(~unknown)
-    columns = [_cells(labels[name].filter(known), is_kept=name in kept) for name in names]
+    columns = [_cells(labels[name].filter(known), is_unchanged=name in unchanged) for name in names]
     for key, count in zip(_rows(columns, int(known.true_count)), population.people[~unknown].tolist(), strict=True):
         found[key] = found.get(key, 0) + count
     if unit is None:
@@ -294,15 +294,15 @@ def _people_of_classes(
     else:
         classes = released.files.count_people(released.rows, names, unit)
     sample = np.asarray(classes.column(COUNT).to_numpy(), np.int64)
-    keys = _rows([_cells(classes.column(name), is_kept=name in kept) for name in names], classes.num_rows)
+    keys = _rows([_cells(classes.column(name), is_unchanged=name in unchanged) for name in names], classes.num_rows)
     people = np.array([found.get(key, 0) for key in keys], np.int64)
     return sample[sample > 0], people[sample > 0]
 
 
-def _cells(column: pa.Array | pa.ChunkedArray, *, is_kept: bool) -> list[Any]:
+def _cells(column: pa.Array | pa.ChunkedArray, *, is_unchanged: bool) -> list[Any]:
     """Return the cells of a column, those of two tables alike where they are equal."""
     cells = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-    if is_kept and pa.types.is_temporal(cells.type) and not pa.types.is_date(cells.type):
+    if is_unchanged and pa.types.is_temporal(cells.type) and not pa.types.is_date(cells.type):
         unit = pa.time64("us") if pa.types.is_time(cells.type) else pa.timestamp("us", cells.type.tz)
         cells = cells.cast(unit, safe=False)
     return list(cells.to_pylist())

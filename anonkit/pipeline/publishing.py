@@ -48,13 +48,14 @@ from anonkit.k_anonymity.class_means import KEY as MEANS
 from anonkit.k_anonymity.class_means import ClassMeans, rules_of_means
 from anonkit.k_anonymity.held_out_labels import label_entries
 from anonkit.ledger.spending import Position
-from anonkit.parameters import told_parameters
+from anonkit.parameters import stated_parameters
 from anonkit.pipeline.output_measures import recount
 from anonkit.pipeline.release_space import Output
 from anonkit.pipeline.written_bounds import shown_as_bounds
 from anonkit.policy.declaration import Policy
 from anonkit.promises.guarantee import Check, Guarantee, loss_json
 from anonkit.protocols import Draft, Engine, Method, Source
+from anonkit.report.blocks import Budget, spent_on
 from anonkit.report.catalogue_entries import PublicFiles
 from anonkit.report.descriptor import build_descriptor
 from anonkit.report.document import build_report
@@ -183,7 +184,7 @@ class VerifiedDraft:
             randomness=self.randomness,
             disclosure_risk=self._disclosure_risk(),
             details={
-                **self.draft.details,
+                **self.draft.blocks,
                 "utility": {**self.draft.details.get("utility", {}), **self.utility},
                 **({"ledger": self.ledger} if self.ledger else {}),
             },
@@ -200,7 +201,7 @@ def method_block(method: Method, preset: str | None = None) -> dict[str, Any]:
     return {
         "name": method.name,
         "preset": preset,
-        "parameters": told_parameters(method),
+        "parameters": stated_parameters(method),
         "paper": method.paper,
         "summary": method.summary,
     }
@@ -221,7 +222,7 @@ def planned_release(
         The label of its randomness.
     """
     loss = promise.loss()
-    budget = {} if loss is None else {"epsilon": loss_json(loss.epsilon), "delta": loss.delta}
+    budget: Budget = {} if loss is None else spent_on((), loss_json(loss.epsilon), loss.delta)
     report = build_report(
         version=__version__,
         method=method_block(method, preset),

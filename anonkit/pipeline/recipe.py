@@ -217,7 +217,7 @@ class Recipe:
             "emit": tuple(emit) or self.output.emit,
         }
         if output is not None:
-            changed["place"], changed["copy"] = Place.asked(output)
+            changed["place"], changed["copy"] = Place.of_output(output)
         request = ReleaseRequest(
             method=make_method(self.method, self.parameters, self.preset),
             policy=self.policy,

@@ -17,7 +17,7 @@ from anonkit.bundle.part_workers import HasWorkers, read_by, workers_of
 from anonkit.bundle.private_files import PrivateFolder, ReservedSpace
 from anonkit.bundle.signing import Signer
 from anonkit.bundle.stored_release import Release
-from anonkit.checks.kept_columns import check_kept
+from anonkit.checks.kept_columns import kept_column_checks
 from anonkit.checks.table_scans import copied_once
 from anonkit.checks.unchanged_columns import look_at_unchanged
 from anonkit.drafting.published_contacts import words_on_published
@@ -28,7 +28,7 @@ from anonkit.k_anonymity.recoded_rows import as_published, released_names
 from anonkit.ledger.settling import PlaceTakenError
 from anonkit.ledger.spending import BOOKED, CHARGED, Spending, may_know_requests
 from anonkit.pipeline.declared_source import DeclaredSource, declared_source, refuse_unknown_columns
-from anonkit.pipeline.dossier import Released, held_rows, is_dossier_of, make_dossier
+from anonkit.pipeline.dossier import Released, is_dossier_of, make_dossier, rows_in_memory
 from anonkit.pipeline.expected_suppression import expected_suppression
 from anonkit.pipeline.mondrian_preview import Previewed, mondrian_preview
 from anonkit.pipeline.new_people import with_new_people
@@ -44,7 +44,7 @@ from anonkit.pipeline.released_means import (
     steps_of,
     weights_block,
 )
-from anonkit.pipeline.repeated_release import release_again, say_what_is_replaced, step_log
+from anonkit.pipeline.repeated_release import log_replacement, release_again, step_log
 from anonkit.pipeline.request_form import ReleaseRequest
 from anonkit.pipeline.several_tables import SeveralTables
 from anonkit.pipeline.stored_dossier import as_written, measured_dossier
@@ -129,7 +129,7 @@ def _released(source: object, request: ReleaseRequest) -> Release:
         output.refuse_unheld(opened.policy, declared, opened.promise, lambda: opened.rows.table.n_rows)
         if account.only_new:
             opened, account = with_new_people(opened, account, workspace.private)
-        spending = Spending(account, opened.promise, opened.rows, opened.name, opened.asked(request))
+        spending = Spending(account, opened.promise, opened.rows, opened.name, opened.request_form_of(request))
         run = _ReleaseRun(
             source=opened,
             request=request,
@@ -208,7 +208,7 @@ class _ReleaseRun:
         """Return the release that exists already, or a new one; drawn once, however often its place is taken."""
         draft, output = None, self.request.output
         if output.place is not None and not output.dry_run:
-            self.spending.ask_of_try_outs(output.place, force=output.force)
+            self.spending.settle_try_outs(output.place, force=output.force)
         while True:
             earlier = None if output.place is None else self.spending.earlier(output.place)
             again = release_again(output, earlier, self.signer)
@@ -217,12 +217,12 @@ class _ReleaseRun:
                 return again
             if draft is None:
                 self.spending.look()
-                say_what_is_replaced(output, earlier, self.spending.kept)
+                log_replacement(output, earlier, self.spending.booked_as)
                 if self._draws_nothing:
                     return self._planned()
-                if self.spending.kept == CHARGED and not output.dry_run:
+                if self.spending.booked_as == CHARGED and not output.dry_run:
                     self.workspace.space.take(self._bytes_wanted())
-                draft = self._drawn()
+                draft = self._verified_draft()
             try:
                 return self._booked(draft)
             except PlaceTakenError:  # by another process, which was faster: what it made is looked at first
@@ -258,13 +258,13 @@ class _ReleaseRun:
         foreseen = foresees(method, policy, self.source.columns.names)
         return replace(plan, report={**plan.report, "foreseen": foreseen}).with_owner(plan.owner)
 
-    def _drawn(self) -> VerifiedDraft:
+    def _verified_draft(self) -> VerifiedDraft:
         """Return a draft that keeps its promise, with the figures of the source."""
-        drawn = self.source.policy.found_domains is not None
+        has_noise = self.source.policy.found_domains is not None
         before: int | None = None
         try:
             counts = None
-            if self.request.output.tells_owner:
+            if self.request.output.shows_owner:
                 counts = self.source.counts(self.randomness if self.request.utility else None)
             before = self.randomness.draws  # those of a sample of the source are no noise
             draft = _verified(self.source, self.request, self.workspace, self.randomness)
@@ -272,8 +272,8 @@ class _ReleaseRun:
             draft = replace(draft, owner={**draft.owner, **self._previewed(draft, counts)})
             return replace(draft, owner=self.source.figures(draft.owner, self.workspace.released(draft), counts))
         except Exception as failure:  # once noise was drawn it may follow from it, whatever it says
-            drawn = drawn or (before is not None and self.randomness.draws > before)
-            if not drawn or self.request.output.dry_run:
+            has_noise = has_noise or (before is not None and self.randomness.draws > before)
+            if not has_noise or self.request.output.dry_run:
                 raise
             charged = self.book_failure(failure)
             if charged is failure:
@@ -285,9 +285,9 @@ class _ReleaseRun:
         if not self.request.output.previews or self.source.promise.loss() is not None:
             return {}
         source, method = self.source, self.request.method
-        drawn = None if counts is None or counts.drawn is None else counts.drawn()
+        sample_rows = None if counts is None or counts.sample_rows is None else counts.sample_rows()
         return mondrian_preview(
-            Previewed(source.table, drawn),
+            Previewed(source.table, sample_rows),
             source.policy,
             source.engine,
             method,
@@ -333,7 +333,7 @@ class _ReleaseRun:
             Released(
                 report=draft.report(),
                 params=draft.params,
-                table=held_rows(draft.data, self.workspace.files, self.randomness.child("dossier")),
+                table=rows_in_memory(draft.data, self.workspace.files, self.randomness.child("dossier")),
                 name=None if output.place is None else output.place.stem,
             ),
             self.source.rows,
@@ -402,7 +402,7 @@ def _recounted(
         *answer_checks(promise, spool, draft, method_block(request.method), policy.unit),
         *_structure_checks(draft, policy),
         *_clear_checks(source, spool, schema),
-        *check_kept(spool, schema.names, policy.kept),
+        *kept_column_checks(spool, schema.names, policy.kept),
     ]
     _refuse_broken(checks, of_classes if promise.loss() is None else [])
     population = None

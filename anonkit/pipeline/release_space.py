@@ -96,7 +96,7 @@ class Output:
             raise ParameterError("example rows are only in the dossier", option("owner_report", "DIR"))
 
     @property
-    def tells_owner(self) -> bool:
+    def shows_owner(self) -> bool:
         """Return True if anybody sees what was measured on the source."""
         return self.for_owner or self.owner_report is not None
 
@@ -132,7 +132,7 @@ class Output:
             The name is neither, or a field is out of its range.
         """
         words = (emit,) if isinstance(emit, str) else tuple(emit)
-        place, copy = (None, None) if output is None else Place.asked(output)
+        place, copy = (None, None) if output is None else Place.of_output(output)
         return cls(
             place=place,
             copy=copy,

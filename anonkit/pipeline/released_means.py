@@ -51,11 +51,11 @@ def risk_by_weights(rows: Source, names: Sequence[str], weight: str, files: Engi
     """
     (counted,) = files.count_sets(rows, [tuple(dict.fromkeys([*names, weight]))])
     sizes = np.asarray(counted.column(COUNT).to_numpy(), np.int64)
-    stand_for = sizes * np.asarray(counted.column(weight).to_numpy(), np.float64)
-    n_rows, people = int(sizes.sum()), math.fsum(stand_for.tolist())
+    weight_sums = sizes * np.asarray(counted.column(weight).to_numpy(), np.float64)
+    n_rows, people = int(sizes.sum()), math.fsum(weight_sums.tolist())
     if not n_rows or people < n_rows:
         return None
-    risks = individual_risk(sizes, np.maximum(stand_for, sizes))
+    risks = individual_risk(sizes, np.maximum(weight_sums, sizes))
     expected = float(sizes @ risks)
     return {
         "basis": "weights",

@@ -186,26 +186,26 @@ class StepLog:
         """Take the place of `shown`, and log each step when it begins."""
         if step != self._last:
             self._last = step
-            self._say(step)
+            self._log(step)
         self.shown(step, share)
 
     def made(self, release: Release) -> None:
         """Log a release that was made, with the notes that everybody can read in it."""
         if release.is_dry_run:
-            self._say("dry run, nothing was written")
+            self._log("dry run, nothing was written")
             return
         done = "reused" if release.reused else "made"
-        self._say(f"{done} in memory" if release.place is None else f"{done} {release.place.shown(DATA)}")
+        self._log(f"{done} in memory" if release.place is None else f"{done} {release.place.shown(DATA)}")
         for note in release.report["notes"]:
-            self._say(f"note: {note}")
+            self._log(f"note: {note}")
         for note in (*release.owner.get("reading_notes", ()), *release.owner.get("ledger", {}).get("notes", ())):
             OWNER_LOG.info("%s: note: %s", self.what, note)
 
     def ended(self, how: str) -> None:
         """Log that there is no release."""
-        self._say(how)
+        self._log(how)
 
-    def _say(self, text: str) -> None:
+    def _log(self, text: str) -> None:
         LOG.info("%s: %s", self.what, text)
 
 
@@ -359,12 +359,12 @@ def _put_signature(place: Place, content: bytes) -> None:
         staging.discard()
 
 
-def say_what_is_replaced(output: Output, earlier: Earlier | None, kept: str | None) -> None:
+def log_replacement(output: Output, earlier: Earlier | None, booked_as: str | None) -> None:
     """Log, before it happens, that a new release is made where one was published before.
 
     Parameters
     ----------
-    kept : str, optional
+    booked_as : str, optional
         What becomes of it in the ledger: it is "charged" or "booked"; None: none is kept.
     """
     place = output.place
@@ -378,7 +378,7 @@ def say_what_is_replaced(output: Output, earlier: Earlier | None, kept: str | No
     spent = "" if same is None or same.epsilon is None else f", epsilon {loss_words(same.epsilon)} once more"
     again = "" if same is None else "; neither the rows nor the settings have changed since"
     happens = "would be" if output.dry_run else "is"
-    cost = "" if kept is None else f", which is {kept}"
+    cost = "" if booked_as is None else f", which is {booked_as}"
     LOG.warning("%s %s replaced by a new release%s%s%s.", redacted(what), happens, cost, spent, again)
 
 

@@ -412,12 +412,12 @@ def _value(value: object) -> Any:
 def _collection(value: object) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         given = {field.name: getattr(value, field.name) for field in fields(value)}
-        kept = {
+        settings = {
             field.name: _value(given[field.name])
             for field in fields(value)
             if field.name not in _IN_NO_FILE and not _is_default(field, given[field.name])
         }
-        return {"fields": [type(value).__name__, kept]}
+        return {"fields": [type(value).__name__, settings]}
     if isinstance(value, np.ndarray):
         return {"array": [str(value.dtype), _value(value.tolist())]}
     if isinstance(value, Mapping):

@@ -318,12 +318,12 @@ def _by_weights(
     (encoded,) = engine.encode(table.table, [policy.weight.name])
     cells = pa.array(list(encoded.values)).cast(pa.float64(), safe=False).fill_null(np.nan)
     weights = cells.to_numpy(zero_copy_only=False)[encoded.codes]
-    kept = np.isfinite(weights)
+    is_known = np.isfinite(weights)
     number, _ = class_sizes([*codes], np.ones(weights.size, np.int64))  # numbered as those of the distinct rows
-    stand_for = np.bincount(number[kept], weights=weights[kept], minlength=sizes.size)
-    if math.fsum(stand_for.tolist()) < int(sizes.sum()):
+    weight_sums = np.bincount(number[is_known], weights=weights[is_known], minlength=sizes.size)
+    if math.fsum(weight_sums.tolist()) < int(sizes.sum()):
         return None
-    each = individual_risk(sizes, np.maximum(stand_for, sizes))
+    each = individual_risk(sizes, np.maximum(weight_sums, sizes))
     return {
         "basis": "weights",
         "assumption": OF_WEIGHTS,

@@ -55,12 +55,12 @@ def draft_for_keys(
             ) from None
         if all(_smallest(draft, each.columns, engine) >= each.k for each in keys):
             break
-    params: Mapping[str, Any] = draft.params
+    published: Mapping[str, Any] = draft.published
     return replace(
         draft,
-        params={
-            **params,
-            "model": {**params["model"], "k": method.k},
+        published={
+            **published,
+            "model": {**published["model"], "k": method.k},
             "keys": [{"columns": list(each.columns), "k": each.k} for each in keys],
         },
         notes=[*draft.notes, *([] if k == method.k else [_NOTE.format(k=k)])],

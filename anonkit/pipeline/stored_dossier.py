@@ -69,11 +69,11 @@ def shown_centroids(recoding: Mapping[str, Any], spool: Path) -> Mapping[str, An
     shown = set(lines) if centroids["rows"] == "nearest" else shown_combinations(spool, names, means)
     missing = {name: set(centroids.get("missing", {}).get(name, ())) for name in means}
     flags = list(zip(*([at in missing[name] for at in range(len(lines))] for name in means), strict=True))
-    kept = [at for at, line in enumerate(lines) if line in shown]
-    kept = list({(lines[at], flags[at]): at for at in reversed(kept)}.values())[::-1]
-    lost = {name: [new for new, old in enumerate(kept) if old in missing[name]] for name in means}
+    used = [at for at, line in enumerate(lines) if line in shown]
+    used = list({(lines[at], flags[at]): at for at in reversed(used)}.values())[::-1]
+    lost = {name: [new for new, old in enumerate(used) if old in missing[name]] for name in means}
     lost = {name: places for name, places in lost.items() if places}
-    columns = {name: [centroids["columns"][name][at] for at in kept] for name in names}
+    columns = {name: [centroids["columns"][name][at] for at in used] for name in names}
     grouped = centroids["rows"] == "grouped"
     left = {
         **{key: value for key, value in centroids.items() if key != "missing"},
@@ -130,9 +130,9 @@ def as_written(draft: Draft, spool: Path, policy: Policy) -> Settled:
             "allow more suppression, or ask for a smaller k",
         )
     columns = [_entry(column, counts, values, constant) for column in draft.columns]
-    params = {**params, "recoding": shown_centroids(_without(params["recoding"], constant), spool)}
+    published = {**draft.published, "recoding": shown_centroids(_without(params["recoding"], constant), spool)}
     schema = pa.schema([draft.data.schema.field(name) for name in left])
-    return Settled(draft=replace(draft, columns=columns, params=params), constant=constant, schema=schema)
+    return Settled(draft=replace(draft, columns=columns, published=published), constant=constant, schema=schema)
 
 
 def _counted(
@@ -264,21 +264,21 @@ def measured_dossier(
     """
     progress(DOSSIER_STEPS[2], 0.0)
     randomness = Randomness.secure()
-    promise, held = read_promise(release.report["guarantee"]), labelled_rows(release)
-    drawn = randomness if _tells_its_rows(release) else None
+    promise, released_rows = read_promise(release.report["guarantee"]), labelled_rows(release)
+    sampling = randomness if _states_its_rows(release) else None
     with Local().opened() as reading:
         table = settled(rows.table, rows.policy, rows.engine)
-        released = _released(release, held, reading)
-        counts = SourceCounts.of(promise, table, rows.engine, rows.policy, drawn)
+        released = _released(release, released_rows, reading)
+        counts = SourceCounts.of(promise, table, rows.engine, rows.policy, sampling)
         measured = owner_measures(promise, table, rows.engine, rows.policy, released, counts)
     progress(DOSSIER_STEPS[3], 0.0)
-    if held.num_rows > COMPARED_ROWS:
-        held = held.take(randomness.child("held").permutation(held.num_rows)[:COMPARED_ROWS])
+    if released_rows.num_rows > COMPARED_ROWS:
+        released_rows = released_rows.take(randomness.child("held").permutation(released_rows.num_rows)[:COMPARED_ROWS])
     return make_dossier(
         Released(
             report=release.report,
             params=release.params,
-            table=held,
+            table=released_rows,
             name=None if release.place is None else release.place.stem,
         ),
         rows,
@@ -343,19 +343,19 @@ def _declared(release: Release, policy: Policy | None) -> Policy:
     return Policy(columns=columns)
 
 
-def _released(release: Release, held: pa.Table, reading: Engine) -> ReleasedRows | None:
+def _released(release: Release, released_rows: pa.Table, reading: Engine) -> ReleasedRows | None:
     """Return the rows of a release that has equivalence classes; its unit column is gone, so rows are counted."""
     recoding = release.params.get("recoding")
     if recoding is None:
         return None
-    names = [name for name in released_names(recoding) if name in held.column_names]
-    rows = reading.hold(held)
+    names = [name for name in released_names(recoding) if name in released_rows.column_names]
+    rows = reading.hold(released_rows)
     return ReleasedRows(
         rows=rows, files=reading, applied=as_published(recoding), names=names, shown=names, params=release.params
     )
 
 
-def _tells_its_rows(release: Release) -> bool:
+def _states_its_rows(release: Release) -> bool:
     """Return True if the files state which rows of the source were released, for models to be trained on them.
 
     They do not where a column of one value is hidden, since rows may have been left out for another value in it, and

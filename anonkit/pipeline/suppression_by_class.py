@@ -22,7 +22,7 @@ from anonkit.utility.class_utility import CLASSES
 
 LISTED = 50
 """Classes that are listed, at most: those that lost most come first."""
-TIMES, EXCESS, CHANCE = 1.5, 10, 0.001
+TIMES, EXCESS, CHANCE = 1.5, 10, 0.001  # conventions; `RULE` has them in words
 RULE = (
     f"a class stands out when its share left out is at least {TIMES} times that of all classes together, at least "
     f"{EXCESS} more of it are left out than at that share, and fewer than 1 in {round(1 / CHANCE):,} tables whose "
@@ -80,20 +80,20 @@ def left_out_by_class(
     -------
     Exact counts of rows that are not released: the owner's, whatever the promise.
     """
-    kept = released.by_class(target)
-    if not is_categorical(kept.column(target), CLASSES):
+    released_classes = released.by_class(target)
+    if not is_categorical(released_classes.column(target), CLASSES):
         return None
-    rows = _LeftOut(read=_by_value(source.by_class(target), target), released=_by_value(kept, target))
+    rows = _LeftOut(read=_by_value(source.by_class(target), target), released=_by_value(released_classes, target))
     counted, n_read, n_left = rows, *rows.in_all
     if unit is not None:
-        engine, files, rows_kept = source.engine, released.engine, released.rows
+        engine, files, released_rows = source.engine, released.engine, released.rows
         of_people = engine.map_batches(source.rows, WithValue(unit), source.rows.schema)
         counted = _LeftOut(
             read=_by_value(engine.count_people(of_people, [target], unit), target),
-            released=_by_value(files.count_people(rows_kept, [target], unit), target),
+            released=_by_value(files.count_people(released_rows, [target], unit), target),
         )
         n_read = _total(engine.count_people(of_people, (), unit))
-        n_left = n_read - _total(files.count_people(rows_kept, (), unit))
+        n_left = n_read - _total(files.count_people(released_rows, (), unit))
     classes = []
     for value in sorted(counted.read, key=lambda value: (-counted.of(value)[1], str(value))):
         entry = {"class": _plain(value), **_figures(*counted.of(value)), "stands_out": counted.stands_out(value)}

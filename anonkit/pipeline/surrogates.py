@@ -50,11 +50,11 @@ def with_surrogate_entries(draft: Draft, policy: Policy) -> Draft:
     if not shows_surrogates(policy):
         return draft
     one = "household" if policy.households else "person"
-    columns: Any = draft.params["columns"]
+    columns: Any = draft.published["columns"]
     column: JsonObject = {"name": SURROGATE, "role": ROLE, "sensitive": False, "type": "int64", "missing": "category"}
     return replace(
         draft,
-        params={**draft.params, "surrogate": SURROGATE, "columns": [*columns, column]},
+        published={**draft.published, "surrogate": SURROGATE, "columns": [*columns, column]},
         columns=[
             *draft.columns,
             {

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import ClassVar, Self
 
-from anonkit.documents import Loss, ReportPart, kept_as
+from anonkit.documents import Loss, ReportPart, as_part
 from anonkit.promises.guarantee import (
     ADD_OR_REMOVE,
     LOOKED_AT,
@@ -92,7 +92,7 @@ def _rounded(loss: float, direction: str) -> str:
 
 POPULATION = "General patterns: what the table shows about people in general can be inferred about each person too."
 OWNER_BESIDES = "What the owner does with the table besides: only the files of the release are covered."
-HOLDS_FOR_ALL = "This holds for all files of the release together, whatever else an attacker knows."
+COVERS_ALL_FILES = "This holds for all files of the release together, whatever else an attacker knows."
 LARGE_LOSS = "A large privacy loss: what the release shows can depend on single rows visibly."
 
 
@@ -223,7 +223,7 @@ class LocalDP(
 
     epsilon: Loss
     """Privacy loss of a whole row, realised, in [0, inf]."""
-    attributes: Mapping[str, float] = field(metadata=kept_as(AnswerLosses))
+    attributes: Mapping[str, float] = field(metadata=as_part(AnswerLosses))
     """Privacy loss of each answer, the target's too when it is randomized alone, realised."""
     one_answer: bool = False
     """True when a row answers one attribute only: the loss of a row is then the largest, else the sum."""
@@ -368,7 +368,9 @@ class CentralDP(CentralNoisePromise, keys=(*CENTRAL, "published_claim", *CONDITI
 
     def _claim(self) -> str:
         times = times_words(self.epsilon)
-        text = f"{self._change} changes the probability of any result by at most a factor of {times}. {HOLDS_FOR_ALL}"
+        text = (
+            f"{self._change} changes the probability of any result by at most a factor of {times}. {COVERS_ALL_FILES}"
+        )
         return text if self.published_claim is None else f"{text} {self.published_claim}"
 
     def formal(self) -> str:

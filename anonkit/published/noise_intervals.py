@@ -135,12 +135,12 @@ def margin(parts: Parts, chance: float) -> float:
         return 0.0
     if len(known) == 1 and known[0][1] == 1:
         return -known[0][0] * math.log(chance)
-    low, high = 0.0, _deviation(known)
-    while tail(known, high) > chance:
+    beyond, low, high = _tail_of(known), 0.0, _deviation(known)
+    while beyond(high) > chance:
         low, high = high, 2 * high
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if tail(known, middle) > chance else (low, middle)
+        low, high = (middle, high) if beyond(middle) > chance else (low, middle)
     return high
 
 
@@ -149,12 +149,17 @@ def tail(parts: Parts, beyond: float) -> float:
     known = _merged(parts)
     if beyond <= 0 or not known:
         return float(beyond <= 0)
+    return _tail_of(known)(beyond)
+
+
+def _tail_of(known: Parts) -> Callable[[float], float]:
+    """Return the tail of merged parts, one at least, at any distance above 0."""
     if len(known) == 1 and known[0][1] == 1:
-        return math.exp(-beyond / known[0][0])
+        return lambda beyond: math.exp(-beyond / known[0][0])
     if len(known) == 2 and known[0][1] == known[1][1] == 1:
-        return _of_two(known[0][0], known[1][0], beyond)  # by weight, ascending
+        return lambda beyond: _of_two(known[0][0], known[1][0], beyond)  # by weight, ascending
     frequencies, weights = _inversion(known)
-    return min(1.0, max(0.0, 1 - float(weights @ np.sin(frequencies * beyond))))
+    return lambda beyond: min(1.0, max(0.0, 1 - float(weights @ np.sin(frequencies * beyond))))
 
 
 def _merged(parts: Parts) -> Parts:

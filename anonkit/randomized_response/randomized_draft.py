@@ -7,6 +7,7 @@ The central guarantee of a randomized table to those who see only its shuffled f
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ from anonkit.published.randomized_table import PublishedAttribute, PublishedTabl
 from anonkit.published.released_cells import type_of_categories, type_of_numbers
 from anonkit.randomized_response.randomized_rows import RandomizeBatch
 from anonkit.randomness import Randomness
-from anonkit.report.blocks import ColumnFacts, ReportColumn
+from anonkit.report.blocks import Budget, ColumnFacts, Expense, ReportColumn, spent_on
 
 
 def shuffled_view(table: PublishedTable, policy: Policy, n_rows: int, delta: float | None) -> dict[str, Any]:
@@ -111,7 +112,7 @@ def _answers(mechanism: object) -> ResponseRatios:
     return ResponseRatios(ratio=mechanism.ratio, blanket=mechanism.blanket)
 
 
-ASKED_COLUMN = "asked_attribute"
+ANSWERED_COLUMN = "asked_attribute"
 """Name of the column that records which attribute a row answers."""
 
 LABELS = ("randomize", "clear")
@@ -201,6 +202,26 @@ def assumptions_of(table: PublishedTable, policy: Policy) -> tuple[str, ...]:
     return (*public_assumptions(policy), *sentences)
 
 
+@dataclass(frozen=True, kw_only=True)
+class AnswerAccounting:
+    """The statement of a randomized table: its published mechanisms, each of which answers for one column.
+
+    Rows are answered independently, so that a record loses what its own answers lose.
+    """
+
+    table: PublishedTable
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the mechanisms: all that receivers need."""
+        return self.table.to_params()
+
+    @property
+    def budget(self) -> Budget:
+        """The report's `budget` block."""
+        losses: list[Expense] = [{"name": name, "epsilon": loss_json(loss)} for name, loss in self.table.losses.items()]
+        return spent_on(losses, loss_json(self.table.record_epsilon), 0)
+
+
 # --- the draft ---------------------------------------------------------------------------------------------------
 
 
@@ -234,29 +255,22 @@ def draft_randomized(
     -------
     The noise key lives in the batch function only; it is never written, shown or logged.
     """
-    if ASKED_COLUMN in policy.columns and table.asked_column is not None:
-        raise PolicyError(f"column {ASKED_COLUMN!r} has a name that the release needs", "rename it")
+    if ANSWERED_COLUMN in policy.columns and table.asked_column is not None:
+        raise PolicyError(f"column {ANSWERED_COLUMN!r} has a name that the release needs", "rename it")
     numbers = [attribute.name for attribute in table.attributes if attribute.is_number]
     numbers += [table.target.name] if table.target is not None and table.target.is_number else []
     refuse_kinds(source.schema, numbers)
     types = _types(table)
-    names = [name for name in (*policy.columns, ASKED_COLUMN) if name in types]
+    names = [name for name in (*policy.columns, ANSWERED_COLUMN) if name in types]
     schema = pa.schema([(name, types[name]) for name in names])
     randomize = RandomizeBatch(table=table, key=rng.key("noise"), schema=schema, bounds=domains.bounds)
-    params = table.to_params()
-    if policy.is_conditional:
-        params["conditions"] = list(conditions_of(policy))
     return Draft(
         data=engine.map_batches(source, randomize, schema),
-        params=params,
+        published={"conditions": list(conditions_of(policy))} if policy.is_conditional else {},
+        statement=AnswerAccounting(table=table),
         columns=_column_entries(policy, table),
         rows={"in": source.n_rows, "suppressed": 0},
         details={
-            "budget": {
-                "epsilon": loss_json(table.record_epsilon),
-                "delta": 0,
-                "per_attribute": [{"name": name, "epsilon": loss_json(loss)} for name, loss in table.losses.items()],
-            },
             "published_measures": _published_measures(table),
             "shuffle": shuffled_view(table, policy, source.n_rows, shuffle_delta),
         },
@@ -264,19 +278,19 @@ def draft_randomized(
     )
 
 
-def realised_notes(asked: float | None, realised: Mapping[str, float]) -> list[str]:
+def realised_notes(required: float | None, realised: Mapping[str, float]) -> list[str]:
     """Describe where answers are randomized more strongly than required, since weights are integer numbers of words.
 
     Parameters
     ----------
-    asked : float, optional
+    required : float, optional
         Required privacy loss; None when something else is required.
     realised : mapping
         What is known by which name, to its loss.
     """
-    weaker = {name: loss for name, loss in realised.items() if asked is not None and loss < _REALISED * asked}
+    weaker = {name: loss for name, loss in realised.items() if required is not None and loss < _REALISED * required}
     return [
-        f"epsilon {asked:g} was requested, and {name} has {loss:.3g}: an answer is drawn with one random word, "
+        f"epsilon {required:g} was requested, and {name} has {loss:.3g}: an answer is drawn with one random word, "
         "and no word allows more"
         for name, loss in weaker.items()
     ]
@@ -303,17 +317,18 @@ def _type_of(answers: Categories | Grid | None) -> pa.DataType:
 
 def _column_entries(policy: Policy, table: PublishedTable) -> list[ReportColumn]:
     facts = {attribute.name: _facts(attribute) for attribute in table.attributes}
-    kept = table.target is not None and table.target.mechanism is not None and _is_clear(table.target.mechanism)
+    mechanism = None if table.target is None else table.target.mechanism
+    is_clear = mechanism is not None and _is_clear(mechanism)
+    clear_target = table.target.name if table.target is not None and is_clear else None
     if table.target is not None:
         facts[table.target.name] = _target_facts(table.target)
     out: list[ReportColumn] = []
     for name, column in policy.columns.items():
-        is_kept = kept and table.target is not None and name == table.target.name
         entry: ReportColumn = {
             "name": name,
             "role": str(column.role),
             "sensitive": column.is_sensitive,
-            "action": "kept" if is_kept else "randomized" if name in facts else "dropped",
+            "action": "kept" if name == clear_target else "randomized" if name in facts else "dropped",
         }
         if name in facts:
             out.append({**entry, **facts[name]})
@@ -340,17 +355,17 @@ def _facts(attribute: PublishedAttribute) -> ColumnFacts:
     domain = attribute.answers()
     if domain is not None:
         facts["released_values"] = domain.size
-    return {**facts, **_told_twice(attribute)}
+    return {**facts, **_facts_of_params(attribute)}
 
 
-def _told_twice(column: PublishedAttribute | PublishedTarget) -> ColumnFacts:
+def _facts_of_params(column: PublishedAttribute | PublishedTarget) -> ColumnFacts:
     """Return the domain and the parameters as `params.json` has them: no single file can be changed unseen."""
     params = column.to_params()
     return {"domain": params["domain"], "parameters": params["parameters"]}
 
 
 def _target_facts(target: PublishedTarget) -> ColumnFacts:
-    mechanism, twice = target.mechanism, _told_twice(target)
+    mechanism, twice = target.mechanism, _facts_of_params(target)
     if mechanism is None:
         return {"reason": "hidden together with each answer", **twice}
     if _is_clear(mechanism):

@@ -107,6 +107,11 @@ class Budget(TypedDict, total=False):
     """Loss of one row by the search for domains and spikes of columns, draw by draw."""
 
 
+def spent_on(expenses: Sequence[Expense], epsilon: Loss, delta: float | None) -> Budget:
+    """Return the report's `budget` block: the loss of the release, and on what it was spent."""
+    return {"epsilon": epsilon, "delta": delta, "per_level": [], "per_attribute": list(expenses)}
+
+
 class Details(TypedDict, total=False):
     """Blocks that a method adds to the report."""
 
@@ -124,5 +129,7 @@ class Details(TypedDict, total=False):
     """The column of the weights of a sample, and their sum over the released rows."""
     means: JsonObject
     """By generalized number: its classes, and how many show the middle of the interval for a mean, or nothing."""
+    draws: Sequence[JsonObject]
+    """Draws of a noise statement, in words."""
     shuffle: JsonObject
     """Effect of the secret shuffle of the rows on a local promise."""

@@ -122,11 +122,12 @@ def test_what_the_owner_chose_goes_before_the_rule() -> None:
 def test_few_rows_ask_few_attributes() -> None:
     """The noise of a histogram grows with their number: of thirty drowned ones nothing is learned."""
     asked = [
-        rule_for(epsilon=0.1, rows=rows, attributes=30, classes=2).asked for rows in (-5, 20, 380, 3_800, 10**4, 10**6)
+        rule_for(epsilon=0.1, rows=rows, attributes=30, classes=2).measured
+        for rows in (-5, 20, 380, 3_800, 10**4, 10**6)
     ]
     assert asked == [1, 1, 4, 14, 22, 30]
-    assert rule_for(epsilon=0.1, rows=380, attributes=3, classes=2).asked == 3
-    assert rule_for(epsilon=0.1, rows=380, attributes=30, classes=10).asked == 2
+    assert rule_for(epsilon=0.1, rows=380, attributes=3, classes=2).measured == 3
+    assert rule_for(epsilon=0.1, rows=380, attributes=30, classes=10).measured == 2
 
 
 @given(**FACTS)
@@ -135,8 +136,8 @@ def test_where_weights_are_learned_all_attributes_are_asked(
 ) -> None:
     """Never none, and never more than there are."""
     rule = rule_for(epsilon=epsilon, rows=rows, attributes=attributes, classes=classes, trees=trees)
-    assert 1 <= rule.asked <= attributes
-    assert rule.weights == 0 or rule.asked == attributes
+    assert 1 <= rule.measured <= attributes
+    assert rule.weights == 0 or rule.measured == attributes
 
 
 def test_a_model_is_calibrated_where_its_weights_are_not_learned_and_rows_suffice() -> None:

@@ -115,7 +115,7 @@ def test_a_tree_begins_with_the_grid_and_goes_on_by_paid_choices(levels: int) ->
     places = forest.leaves_of(codes)[0]
     for leaf, content in enumerate(forest.contents()):
         assert content is None or np.array_equal(content.counts, np.bincount(labels[places == leaf], minlength=2))
-    lines = [draw for draw in plan.accounting.draws if draw.purpose.startswith("split")]
+    lines = [draw for draw in plan.accounting.draws if draw.name.startswith("split")]
     assert [draw.level for draw in lines] == list(range(len(GRID.levels), len(GRID.levels) + levels))
 
 

@@ -532,7 +532,7 @@ def test_an_output_of_another_name_is_refused(output: str) -> None:
 def test_a_copy_for_duckdb_is_refused_with_the_reason() -> None:
     """Receivers validate copies of strangers, and DuckDB expects its files from trusted writers; others are taken."""
     with pytest.raises(ParameterError, match=r"must end in \.parquet") as refused:
-        Place.asked("out.duckdb")
+        Place.of_output("out.duckdb")
     assert "anonkit export out.parquet out.duckdb" in str(refused.value.hint)
     assert "trusted writers" in str(refused.value.hint)
-    assert Place.asked("out.sqlite")[1] == "sqlite"
+    assert Place.of_output("out.sqlite")[1] == "sqlite"

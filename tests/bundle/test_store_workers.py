@@ -48,11 +48,11 @@ class Counted(Elsewhere):
         with self._counting():
             return super().each(function, items)
 
-    def regrouped(self, deal: Any, step: Any, items: Sequence[Any], groups: int) -> list[Message]:
+    def regrouped(self, deal: Any, steps: Any, items: Sequence[Any], groups: int) -> list[Message]:
         """Count what is fetched meanwhile."""
         self.regroupings += 1
         with self._counting():
-            return super().regrouped(deal, step, items, groups)
+            return super().regrouped(deal, steps, items, groups)
 
     @contextmanager
     def _counting(self) -> Iterator[None]:

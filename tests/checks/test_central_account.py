@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.budget_rules.model_queries import ClippedSum
+from anonkit.budget_rules.model_queries import TABLE, ClippedSum
 from anonkit.checks.central_account import published_account
 from anonkit.errors import ReleaseFormatError
-from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, Accounting, Bootstrap
+from anonkit.mechanisms.accounting import Accounting
+from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE
+from anonkit.published.noisy_tables import LAPLACE
+from anonkit.published.statements.draws import Bootstrap, Draw
 from tests.checks.test_central import COLUMNS
 
 ONE = 1 << 52
-
-
-LEAF = AccountedDraw(purpose="leaf", mechanism=LAPLACE, rate=ONE // 4, times=2, level=1, ends_path=True)
+LEAF = Draw(name="leaf", query=TABLE, law=LAPLACE, rate=ONE // 4, times=2, level=1, ends_path=True)
 
 
 def params(**more: Any) -> dict[str, Any]:
@@ -27,9 +29,9 @@ def params(**more: Any) -> dict[str, Any]:
 
 
 DRAWS = st.builds(
-    AccountedDraw,
-    purpose=st.just("p"),
-    mechanism=st.just(LAPLACE),
+    Draw,
+    name=st.just("p"),
+    law=st.just(LAPLACE),
     rate=st.integers(1, ONE),
     query=st.builds(ClippedSum, bound=st.integers(1, 600)),
     times=st.integers(1, 30),
@@ -45,12 +47,10 @@ DRAWS = st.builds(
     st.sampled_from([None, Bootstrap(trees=2, weights=(1 << 31, 1 << 30, 1 << 30))]),
 )
 def test_the_account_is_added_up_alike_by_two_codes(
-    draws: list[AccountedDraw], rows: int, adjacency: str, bootstrap: Bootstrap | None
+    draws: list[Draw], rows: int, adjacency: str, bootstrap: Bootstrap | None
 ) -> None:
     """The release and the check compute the same float, in any order of the paths."""
-    draws = [
-        AccountedDraw(**{**vars(one), "rate": min(one.rate, ONE // (one.sensitivity * one.times) + 1)}) for one in draws
-    ]
+    draws = [replace(one, rate=min(one.rate, ONE // (sensitivity_of(one.query) * one.times) + 1)) for one in draws]
     account = Accounting(draws=tuple(draws), rows_per_unit=rows, adjacency=adjacency, bootstrap=bootstrap)
     found = published_account(account.to_params())
     assert found.epsilon <= account.epsilon

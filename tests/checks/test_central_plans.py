@@ -18,7 +18,7 @@ from anonkit.dp_trees.marginals.learned_marginals import planned
 from anonkit.dp_trees.questions import CodedBatch
 from anonkit.dp_trees.release.stacked_trees import StackedMethod
 from anonkit.errors import ParameterError, ReleaseFormatError
-from anonkit.mechanisms.accounting import Accounting, ApproximateAccounting
+from anonkit.mechanisms.accounting import Accounting, draw_units
 from anonkit.methods import make_method
 from anonkit.methods.dp_marginals import DPMarginals
 from anonkit.methods.dp_nb import DPNB
@@ -97,27 +97,25 @@ class Rows:
     ask = sum_up
 
 
-def _of_marginals(
-    method: DPMarginals, policy: Policy, rows: float
-) -> tuple[Accounting | ApproximateAccounting, dict[str, Any]]:
+def _of_marginals(method: DPMarginals, policy: Policy, rows: float) -> tuple[Accounting, dict[str, Any]]:
     """The draws of dp-marginals for some rows, and what it publishes besides its tables."""
     counting = method._counting
     rows = rows if counting is not None else float(method.n_rows)
     layout, drawn = method.finest_view(policy), () if counting is None else (counting,)
-    left = method.left(policy, sum(draw.units for draw in drawn))
+    left = method.left(policy, sum(draw_units(draw) for draw in drawn))
     plan, choice, _, triple = planned(
         layout, Rows(layout.schema), rows, left, method._row_units, Randomness.seeded(int(abs(rows)))
     )
     chosen = () if triple is None else (triple.draw,)
     draws = (*drawn, *(reading.draw for reading in choice.readings), *chosen, *plan.draws)
-    account = method.accounting(draws)
+    account = Accounting(draws=draws, rows_per_unit=method.rows_per_unit, adjacency=method.neighbours)
     readings = [reading.to_params() for reading in choice.readings]
-    told = {"rows": {"count": int(rows)}, "readings": readings, **method.told}
+    told = {"rows": {"count": int(rows)}, "readings": readings, **method.method_entry}
     block = {} if triple is None else {"triple": triple.to_params()}
     return account, {**layout.schema.to_params(), **told, **block, "format": "anonkit-marginals-1"}
 
 
-def account_of(method: Any, policy: Policy, rows: float) -> tuple[Accounting | ApproximateAccounting, dict[str, Any]]:
+def account_of(method: Any, policy: Policy, rows: float) -> tuple[Accounting, dict[str, Any]]:
     """The method's own plan, and what it publishes of its schema."""
     if isinstance(method, DPNB):
         schema, account, kind = method.schema(policy), method.account(policy), {"kind": "disjoint", "trees": 1}
@@ -126,18 +124,18 @@ def account_of(method: Any, policy: Policy, rows: float) -> tuple[Accounting | A
     elif isinstance(method, StackedMethod):
         plan = method.plan(policy, method.n_rows or rows, method._counting)
         questions, seeded = method.questions_of(plan), Randomness.seeded(int(abs(rows)))
-        found = questions.asked(Rows(plan.schema), plan.row_units, seeded)
+        found = questions.measure(Rows(plan.schema), plan.row_units, seeded)
         plan = method.plan(policy, method.n_rows or rows, method._counting, found=found)
         schema, account, kind = plan.schema, plan.accounting(None), {"kind": "disjoint", "trees": method.n_trees}
     else:
         planned = method.plan(policy)
         schema, account, kind = planned.schema, planned.accounting, {}
-    params = {**PublishedForest(schema=schema, trees=(), rows_per_tree=kind).to_params(), **method.told}
+    params = {**PublishedForest(schema=schema, trees=(), rows_per_tree=kind).to_params(), **method.method_entry}
     params |= {"format": "anonkit-noisy-tables-1"} if isinstance(method, DPNB) else {}
     return account, params | ({"rule": plan.stated_rule()} if isinstance(method, StackedMethod) else {})
 
 
-def refused(account: Accounting | ApproximateAccounting, params: Mapping[str, Any]) -> list[str]:
+def refused(account: Accounting, params: Mapping[str, Any]) -> list[str]:
     """The checks of the account that fail."""
     told = {**params, **account.to_params()}
     facts = facts_of(told)
@@ -174,7 +172,7 @@ def test_the_rule_follows_from_public_facts_and_the_published_number_of_rows(dat
         assume(False)
     params = {**params, **account.to_params()}
     rule = rebuilt_rule(facts_of(params), params)
-    assert rule.told(params["rule"]["rows"]) == params["rule"]
+    assert rule.block(params["rule"]["rows"]) == params["rule"]
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import datetime as dt
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -17,9 +17,16 @@ from hypothesis import strategies as st
 from part_workers import without_rows
 
 from anonkit.bundle.part_workers import read_by
-from anonkit.checks.class_counts import CountedValues, Domain, ValuesOfClasses, WorstClass
+from anonkit.checks.class_counts import (
+    ColumnValues,
+    CountedValues,
+    DomainOfValues,
+    FactsOfValues,
+    ValuesOfClasses,
+    WorstClass,
+)
 from anonkit.checks.class_relation import classes_of
-from anonkit.checks.counted_as import CountedAs, LookedAt, ReadValues
+from anonkit.checks.counted_as import LookedAt, ReadValues
 from anonkit.checks.disclosure import measure
 from anonkit.errors import EngineError
 from tests.checks.test_class_relation import folder_of
@@ -125,21 +132,20 @@ def test_every_person_counts_at_the_value_that_makes_the_class_least_diverse() -
 
 def test_values_that_a_group_does_not_know_are_noticed() -> None:
     """A cell that compares otherwise where it was dealt would be no value there."""
-    known = pa.table({"cell": [1, 2], "value": [0, 1]})
-    looked = LookedAt(numbers=None, caps=None)
-    domain = Domain(
-        name="s", cells=known, table=None, rows=np.array([1, 2]), ordered=True, whole=True, looked=looked
-    )  # fmt: skip
-    with classes_of(pa.table({"q": [1, 1, 1], "s": [1, 2, 3]}), ["q"], ["s"]) as classes:
-        measures = (
-            WorstClass(domain=domain, counted=CountedAs(), recursive=()),
-            ValuesOfClasses(domain=domain, unit=None),
-        )
-        worst, values = classes.each(measures)
+    values = ColumnValues(column="s", reading=ReadValues(), missing_is_value=False)
+    with classes_of(pa.table({"s": [1, 2, 2]}), [], ["s"]) as fewer:
+        domain, facts = fewer.of_columns([DomainOfValues(values=values), FactsOfValues(values=values, records=3)])
+        table = fewer.table_of(values).replace_schema_metadata({"kind": "BIGINT", "here": ""})
+    with classes_of(pa.table({"q": [1, 1, 1, 1], "s": [1, 2, 2, 3]}), ["q"], ["s"]) as classes:
+        classes = replace(classes, table_of=lambda need: table)
+        worst = WorstClass(values=values, records=4, recursive=())
+        assert worst.published(next(classes.each([worst])), facts)["l"] == 2
+        for other in (replace(facts, rows=4), replace(facts, rows=2)):
+            with pytest.raises(EngineError, match="does not add up"):
+                worst.published(next(classes.each([worst])), other)
+        held = next(classes.each([ValuesOfClasses(values=values, unit=None)]))
         with pytest.raises(EngineError, match="does not add up"):
-            measures[0].published(worst)
-        with pytest.raises(EngineError, match="does not add up"):
-            CountedValues.joined(values, domain)
+            CountedValues.joined(held, replace(domain, rows=domain.rows + 1))
 
 
 def test_people_are_one_whatever_the_spelling_of_their_number(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ from part_workers import Elsewhere, without_rows
 
 from anonkit.bundle.part_workers import Message, read_by
 from anonkit.checks import class_relation, clear_parts, table_scans
-from anonkit.checks.class_relation import CountCombinations, _message, _read
+from anonkit.checks.class_relation import DealRows, MakeTables, _read
 from anonkit.checks.clear_parts import KnownBeside
 from anonkit.checks.counted_as import ReadValues
 from anonkit.checks.disclosure import measure
@@ -49,6 +50,8 @@ READ = ReadValues(
     left_out=2,
 )
 """Widths and caps of columns of most kinds."""
+MOST_BYTES = 64 << 10
+"""Bytes that come to this machine and go out, of a few classes."""
 BESIDE: dict[str, Any] = {
     "listed": ("y", "s"),
     "beside": KnownBeside(columns=("t", "y"), sensitive=("s",), target="y", k=5),
@@ -182,9 +185,9 @@ def test_numbers_hardly_two_of_which_are_alike(tmp_path: Path, monkeypatch: pyte
 class Losing(Elsewhere):
     """Workers between which a message is lost."""
 
-    def regrouped(self, deal: Any, step: Any, items: Any, groups: int) -> list[Message]:
+    def regrouped(self, deal: Any, steps: Any, items: Any, groups: int) -> list[Message]:
         """Lose the last message that was dealt."""
-        return super().regrouped(_Lossy(deal), step, items, groups)
+        return super().regrouped(_Lossy(deal), steps, items, groups)
 
 
 class _Lossy:
@@ -204,21 +207,49 @@ def test_what_is_lost_on_the_way_is_noticed(tmp_path: Path) -> None:
 
 
 class IncompleteWorkers(Elsewhere):
-    """Workers of which one lacks the rows of some values in the whole table."""
+    """Workers between which cells of whole columns are lost: as they are dealt, or once a table is made of them."""
 
-    def each(self, function: Any, items: Any) -> list[Any]:
-        """Forget what the last file's values are, where values of single columns are counted."""
-        made = super().each(function, items)
-        if isinstance(function, CountCombinations) and len(function.columns[0]) == 1 and made[1:]:
-            made[-1] = [*made[-1][:-1], _message(_read(made[-1][-1:]).slice(0, 0))]
-        return made
+    def __init__(self, at: str) -> None:
+        super().__init__()
+        self.at = at
+
+    def regrouped(self, deal: Any, steps: Any, items: Any, groups: int) -> list[Message]:
+        """Lose the cells of the last file, or lines of the table, or all of it."""
+        if self.at == "dealt":
+            return super().regrouped(_WithoutCells(deal), steps, items, groups)
+        if isinstance(steps[0], MakeTables):
+            steps = [_WithoutLines(steps[0], 1 if self.at == "some lines" else 100), *steps[1:]]
+        return super().regrouped(deal, steps, items, groups)
 
 
-def test_values_whose_rows_in_the_table_are_not_told_are_noticed(tmp_path: Path) -> None:
+class _WithoutCells:
+    def __init__(self, deal: Any) -> None:
+        self._deal = deal
+
+    def __call__(self, item: Any) -> list[Message]:
+        said = list(self._deal(item))
+        last = next((at for at in reversed(range(len(said))) if "class" not in _read([said[at][1]]).column_names), None)
+        return [message for at, message in enumerate(said) if at != last]
+
+
+class _WithoutLines:
+    def __init__(self, step: Any, lost: int) -> None:
+        self._step, self._lost = step, lost
+
+    def __call__(self, group: int, said: Any) -> list[Message]:
+        made = list(self._step(group, said))
+        return made if group < self._step.groups else made[self._lost :]
+
+
+@pytest.mark.parametrize("at", ["dealt", "some lines", "all lines"])
+def test_values_whose_rows_in_the_table_are_not_told_are_noticed(
+    at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every class is whole then, but its distance is from other shares than those of the table."""
+    monkeypatch.setattr(class_relation, "_IN_A_MESSAGE", 4)
     data = folder_of(table_of([(1, 0, *[at] * len(KINDS)) for at in range(8)]), tmp_path / "here", 3)
-    for asked in ({"sensitive": ["n"]}, {"listed": ["text"]}):
-        with read_by(IncompleteWorkers()), pytest.raises(EngineError, match="does not add up"):
+    for asked in ({"sensitive": ["n"]}, *([{"listed": ["text"]}] if at == "dealt" else [])):
+        with read_by(IncompleteWorkers(at)), pytest.raises(EngineError, match="does not add up"):
             measure(data, ["q", "r"], **asked)
 
 
@@ -229,9 +260,9 @@ class Answerless(Elsewhere):
         super().__init__()
         self.at, self.answers = at, 0
 
-    def regrouped(self, deal: Any, step: Any, items: Any, groups: int) -> list[Message]:
+    def regrouped(self, deal: Any, steps: Any, items: Any, groups: int) -> list[Message]:
         """Lose the answer of that number, all calls counted together."""
-        made = super().regrouped(deal, step, items, groups)
+        made = super().regrouped(deal, steps, items, groups)
         first, self.answers = self.answers, self.answers + len(made)
         return [message for at, message in enumerate(made, first) if at != self.at]
 
@@ -269,9 +300,10 @@ class Misplacing(Elsewhere):
         super().__init__()
         self.unit = unit
 
-    def regrouped(self, deal: Any, step: Any, items: Any, groups: int) -> list[Message]:
+    def regrouped(self, deal: Any, steps: Any, items: Any, groups: int) -> list[Message]:
         """Deal the first group's lines to the second, where rows are dealt by class, or by person."""
-        return super().regrouped(_Misplaced(deal) if deal.unit == self.unit else deal, step, items, groups)
+        deals = deal.unit if isinstance(deal, DealRows) else "a column"
+        return super().regrouped(_Misplaced(deal) if deals == self.unit else deal, steps, items, groups)
 
 
 class _Misplaced:
@@ -303,12 +335,13 @@ class Weighing(Elsewhere):
         self.rows: Counter[int] = Counter()
         self.lines = 0
 
-    def regrouped(self, deal: Any, step: Any, items: Any, groups: int) -> list[Message]:
+    def regrouped(self, deal: Any, steps: Any, items: Any, groups: int) -> list[Message]:
         """Weigh what is dealt."""
         for group, said in (message for item in items for message in deal(item)):
-            self.rows[group] += sum(_read([said]).column("n").to_pylist())
             self.lines = max(self.lines, _read([said]).num_rows)
-        return super().regrouped(deal, step, items, groups)
+            if "class" in _read([said]).column_names:
+                self.rows[group] += sum(_read([said]).column("n").to_pylist())
+        return super().regrouped(deal, steps, items, groups)
 
 
 def test_no_task_has_more_rows_than_it_can_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -323,6 +356,42 @@ def test_no_task_has_more_rows_than_it_can_hold(tmp_path: Path, monkeypatch: pyt
     assert found == measure(table, ["q"], sensitive=["s"])
     assert workers.rows == {0: 10, 1: 33, 2: 8, 3: 13, 4: 1}
     assert workers.lines == 4
+
+
+class Metered(Elsewhere):
+    """Workers that count the bytes that this machine sends and gets."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bytes = 0
+
+    def each(self, function: Any, items: Any) -> list[Any]:
+        """Count what goes out to every task, and what comes back."""
+        made = super().each(function, items)
+        self.bytes += len(pickle.dumps(function)) + len(pickle.dumps(made))
+        return made
+
+    def regrouped(self, deal: Any, steps: Any, items: Any, groups: int) -> list[Message]:
+        """Count what goes out to every task, and what comes back."""
+        made = super().regrouped(deal, steps, items, groups)
+        self.bytes += len(pickle.dumps((deal, steps))) + len(pickle.dumps(made))
+        return made
+
+
+def test_this_machine_gets_no_more_where_there_are_more_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of numbers no two of which are alike some kB come here and go out, however many they are: no value does."""
+    monkeypatch.setattr(class_relation, "_TOGETHER", 50_000)
+    found = []
+    for rows in (10_000, 80_000):
+        drawn = np.random.default_rng(7)
+        numbers = {name: drawn.permutation(rows) * 1.37 for name in ("s", "y")}
+        table = pa.table({"q": np.arange(rows) % 20, "t": np.arange(rows) % 3, **numbers})
+        data = folder_of(table, tmp_path / str(rows), rows // 2)
+        with read_by(workers := Metered()):
+            measure(data, ["q"], sensitive=["s", "y"], target="y", **BESIDE)
+        found.append(workers.bytes)
+
+    assert max(found) < MOST_BYTES
 
 
 def test_nothing_is_counted_where_nothing_may_be_known(tmp_path: Path) -> None:

@@ -229,6 +229,7 @@ def _fuzzed(family: str, folder: Path, most: int | None, seed: int = 1) -> list[
 needs_limits = pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are those of Linux")
 
 
+@pytest.mark.untraced  # the processes that look at forgeries leave no trace
 @pytest.mark.slow_cases("k-anonymous")
 @needs_limits
 @pytest.mark.parametrize("family", ["k-anonymous", "forest"])
@@ -423,7 +424,7 @@ def test_no_parameter_makes_a_release_that_readers_refuse() -> None:
 
 def test_a_document_that_readers_refuse_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its size is looked at before anything is put in place."""
-    monkeypatch.setattr("anonkit.bundle.json_documents.MOST_HELD", 1000)
+    monkeypatch.setattr("anonkit.bundle.json_documents.MOST_PARSED", 1000)
     with pytest.raises(anonkit.errors.EngineError, match="more than readers take"):
         made("local", tmp_path)
     assert not list(tmp_path.iterdir())

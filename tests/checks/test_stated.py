@@ -17,7 +17,7 @@ import anonkit
 from anonkit.checks.stated import loss_of_draw, not_below
 from anonkit.checks.stated_params import read_statement
 from anonkit.errors import GuaranteeError, ReleaseFormatError
-from anonkit.protocols import Draft
+from anonkit.protocols import Draft, NoDraws
 
 KINDS = (CELLS, LINES)
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -186,8 +186,7 @@ class WithoutStatement(RowsByCells):
     def release(self, *args: Any, **more: Any) -> Draft:
         """Leave the statement out."""
         draft = super().release(*args, **more)
-        params = {key: value for key, value in draft.params.items() if key not in ("statement", "values")}
-        return replace(draft, params={**params, "format": "anonkit-noisy-tables-1"})
+        return replace(draft, published={**draft.published, "format": "anonkit-noisy-tables-1"}, statement=NoDraws())
 
 
 def test_a_method_that_states_no_noise_releases_nothing(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]
             asked.append(question)
             return {"y": True, "n": False, "": more["default"]}[answer]
 
-        monkeypatch.setattr("anonkit.cli.options._may_ask", lambda: True)
+        monkeypatch.setattr("anonkit.cli.options._is_interactive", lambda: True)
         monkeypatch.setattr("click.confirm", confirm)
         return asked
 

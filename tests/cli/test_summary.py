@@ -223,14 +223,14 @@ _mixed = st.dictionaries(
             "search": st.dictionaries(st.text(max_size=5), st.floats(0, 1), max_size=30),
         },
     ),
-    is_asked=st.booleans(),
+    is_declared=st.booleans(),
     quiet=st.booleans(),
 )
 def test_no_measure_of_the_owner_is_outside_the_block_under_noise(
-    noisy: anonkit.Release, owner: dict[str, Any], is_asked: bool, quiet: bool
+    noisy: anonkit.Release, owner: dict[str, Any], is_declared: bool, quiet: bool
 ) -> None:
     """Text, notes, warnings and exit code of neighbours are the same, whatever was counted; the block has 12 lines."""
-    reader = OwnerAsReader(is_asked=is_asked, is_at_terminal=True)
+    reader = OwnerAsReader(is_declared=is_declared, is_at_terminal=True)
     bare, full = (release_outcome(noisy.with_owner(each), reader, quiet=quiet) for each in ({}, owner))
     assert (bare.text, bare.notes, bare.warnings, bare.even_quiet, bare.exit_code) == (
         full.text,
@@ -239,10 +239,10 @@ def test_no_measure_of_the_owner_is_outside_the_block_under_noise(
         full.even_quiet,
         full.exit_code,
     )
-    assert full.document.get("owner_only", {}).keys() >= (owner.keys() if is_asked else set())
+    assert full.document.get("owner_only", {}).keys() >= (owner.keys() if is_declared else set())
     assert {**bare.document, "owner_only": None} == {**full.document, "owner_only": None}
     assert len(full.owner_lines) <= 12
-    assert bool(full.owner_lines) <= (is_asked or not quiet)
+    assert bool(full.owner_lines) <= (is_declared or not quiet)
 
 
 def test_a_release_with_two_secrets_is_one_screen(table: Path, policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:

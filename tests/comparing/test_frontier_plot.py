@@ -33,7 +33,7 @@ def test_only_releases_with_both_figures_have_a_place() -> None:
 def test_a_comparison_without_a_place_is_a_figure_all_the_same() -> None:
     """It is well-formed, and says so."""
     figure = FrontierFigure(document={"points": [], "raw": {"auc": 0.9}})
-    for text in (figure.svg, figure.drawn_inline()):
+    for text in (figure.svg, figure.inline_svg()):
         root = ElementTree.fromstring(text)
         assert root.tag.endswith("svg")
     assert "http" not in figure.svg.replace("http://www.w3.org", "")

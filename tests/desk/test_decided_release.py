@@ -74,7 +74,7 @@ def test_recipe_command_and_python_make_the_rows_of_the_desk(
     )
     (tmp_path / "out" / "recipe.toml").write_text(release.recipe(), encoding="utf-8")
     order = {"folder": str(tmp_path / "out"), "sign": None, "force": False, "private": "private", "seed": SEED}
-    job_kinds.written(order, job_kinds.Said(send=lambda said: None))
+    job_kinds.written(order, job_kinds.ProgressChannel(send=lambda said: None))
     by_desk = made(tmp_path / "out" / "release.parquet")
     assert by_desk[0].num_rows > 100
 

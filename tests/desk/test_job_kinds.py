@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from anonkit.desk.job_kinds import Said, columns_of
+from anonkit.desk.job_kinds import ProgressChannel, columns_of
 
 
 def test_dates_have_a_chart_as_they_are_declared(tmp_path: Path) -> None:
@@ -19,7 +19,7 @@ def test_dates_have_a_chart_as_they_are_declared(tmp_path: Path) -> None:
     policy = f'[columns.born]\nrole = "sensitive"\n{declared}[columns.card]\nrole = "identifier"\n{declared}'
     policy += '[columns.seen]\nrole = "quasi_identifier"\n'
     order = {"source": str(tmp_path / "in.csv"), "how": {}, "policy": policy, "folder": str(tmp_path)}
-    found = columns_of({**order, "simulated": False, "names": []}, Said(send=lambda _: None))
+    found = columns_of({**order, "simulated": False, "names": []}, ProgressChannel(send=lambda _: None))
     columns = {column["name"]: column for column in found}
     for name in ("born", "seen"):
         assert columns[name]["kind"] == "dates or times", name

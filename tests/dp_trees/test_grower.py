@@ -28,8 +28,9 @@ from anonkit.dp_trees.split_selection import (
 )
 from anonkit.dp_trees.tree_rows import Disjoint, PoissonBootstrap, Shared
 from anonkit.errors import BudgetError, ParameterError
-from anonkit.mechanisms.accounting import EXPONENTIAL, PERMUTE_AND_FLIP, PathAccount
+from anonkit.mechanisms.accounting import PathAccount
 from anonkit.promises.guarantee import REPLACE
+from anonkit.published.statements.draws import EXPONENTIAL, PERMUTE_AND_FLIP
 from anonkit.published.tree_attributes import Split
 from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness

@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from anonkit.budget_rules.model_queries import TABLE
 from anonkit.dp_trees.tree_rows import ROWS, Disjoint, PoissonBootstrap, PublishedBootstrap, Shared
-from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, Accounting
+from anonkit.mechanisms.accounting import Accounting
+from anonkit.published.noisy_tables import LAPLACE
+from anonkit.published.statements.draws import Draw
 from anonkit.randomness import Randomness
 
 KEY = Randomness.seeded(1).key("rows")
@@ -52,7 +55,7 @@ def test_a_path_spends_what_a_row_may_lose_and_no_more(kind: str, trees: int, ep
     """The realised loss is within a millionth below what was requested."""
     rows = ROWS[kind](trees=trees)
     units = rows.path_units(Fraction(epsilon))
-    line = AccountedDraw(purpose="path", mechanism=LAPLACE, rate=units, times=rows.times)
+    line = Draw(name="path", query=TABLE, law=LAPLACE, rate=units, times=rows.times)
     found = Accounting(draws=(line,), bootstrap=rows.bootstrap).epsilon
     assert epsilon * (1 - 1e-6) <= found <= epsilon
 
@@ -61,5 +64,5 @@ def test_a_bootstrap_that_is_accounted_like_shared_rows_claims_too_little() -> N
     """25 trees at epsilon / 25 each lose 25 (e^(1/25) - 1) = 1.0203, not 1."""
     copied = PublishedBootstrap(trees=25)
     assert copied.path_units(Fraction(1)) == Shared(trees=25).path_units(Fraction(1))
-    line = AccountedDraw(purpose="path", mechanism=LAPLACE, rate=copied.path_units(Fraction(1)))
+    line = Draw(name="path", query=TABLE, law=LAPLACE, rate=copied.path_units(Fraction(1)))
     assert Accounting(draws=(line,), bootstrap=copied.bootstrap).epsilon == pytest.approx(25 * math.expm1(1 / 25))

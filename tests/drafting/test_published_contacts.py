@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anonkit
-from anonkit.drafting.published_contacts import holds_contact, is_written_text, words_on_published
+from anonkit.drafting.published_contacts import has_contact, is_written_text, words_on_published
 
 CONTACTS = (
     "anna.schmidt@example.org",
@@ -30,13 +30,13 @@ WORDS = st.text("abcdefghij klmno", max_size=30)
 @given(contact=st.sampled_from(CONTACTS), before=WORDS, after=WORDS)
 def test_a_contact_is_found_in_a_text(contact: str, before: str, after: str) -> None:
     """A contact is found at any place of the text."""
-    assert holds_contact(f"{before} {contact} {after}")
+    assert has_contact(f"{before} {contact} {after}")
 
 
 @pytest.mark.parametrize("value", HARMLESS)
 def test_what_reaches_nobody_is_passed(value: str) -> None:
     """Dates, ranges, codes, quantities."""
-    assert not holds_contact(value)
+    assert not has_contact(value)
     assert not is_written_text(value)
 
 

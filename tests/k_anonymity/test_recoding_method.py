@@ -23,9 +23,9 @@ from anonkit.published.recoding import (
     GlobalRecoding,
     Grouping,
     IntervalAxis,
-    KeptAxis,
     LocalRecoding,
     RecodingSplit,
+    UnchangedAxis,
 )
 
 QUASI = ["age", "education", "occupation", "marital_status", "income"]
@@ -205,7 +205,7 @@ def test_an_opened_recoding_knows_every_value() -> None:
     columns = (
         Grouping(axis=axis, labels=("one", "one")),
         Grouping(axis=cut, labels=("< 4", ">= 4")),
-        KeptAxis(name="k"),
+        UnchangedAxis(name="k"),
     )
     recoded, unknown = opened(GlobalRecoding(columns=columns)).apply(batch)
     assert not unknown.any()

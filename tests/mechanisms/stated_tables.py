@@ -19,13 +19,13 @@ from anonkit.mechanisms import statement_loss
 from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE
 from anonkit.published.statements.noise_statement import (
     Count,
-    Draw,
     ModeScore,
     Query,
     RankScore,
     ReleasedStatement,
     Restriction,
     StatedColumn,
+    StatedDraw,
     Statement,
     Sum,
     Value,
@@ -53,13 +53,13 @@ QUERIES: tuple[Query, ...] = (
 """One of each kind of query, and more where its figures differ."""
 
 
-def drawing(query: Query, *, rate: int = 1 << 50, name: str = "draw", **where: int) -> Draw:
+def drawing(query: Query, *, rate: int = 1 << 50, name: str = "draw", **where: int) -> StatedDraw:
     """Return a draw on a query, under the first of its laws."""
     restrictions = tuple(Restriction(column=column, code=code) for column, code in where.items())
-    return Draw(name=name, query=query, law=query.laws[0], rate=rate, where=restrictions)
+    return StatedDraw(name=name, query=query, law=query.laws[0], rate=rate, where=restrictions)
 
 
-def stating(*draws: Draw, adjacency: str = ADD_OR_REMOVE, rows_per_unit: int = 1) -> Statement:
+def stating(*draws: StatedDraw, adjacency: str = ADD_OR_REMOVE, rows_per_unit: int = 1) -> Statement:
     """Return the statement of some draws, which shows their values."""
     return Statement(columns=COLUMNS, draws=draws, shows=ValueLines(), adjacency=adjacency, rows_per_unit=rows_per_unit)
 
@@ -110,14 +110,14 @@ def _answers(statement: Statement, table: Table) -> list[IntArray]:
     return [_answer(statement, draw, part) for draw, part in zip(statement.draws, parts, strict=True)]
 
 
-def _answer(statement: Statement, draw: Draw, part: IntArray) -> IntArray:
+def _answer(statement: Statement, draw: StatedDraw, part: IntArray) -> IntArray:
     if isinstance(draw.query, RankScore | ModeScore):
         domain = statement.domains[draw.query.of]
         return statement_loss.scores_of(draw.query, part, domain.size - domain.has_missing)
     return part
 
 
-def change(draw: Draw, before: IntArray, after: IntArray) -> int:
+def change(draw: StatedDraw, before: IntArray, after: IntArray) -> int:
     """Return the sum of the changes of numbers, or the width of the range of the changes of scores."""
     moved = after - before
     if isinstance(draw.query, RankScore | ModeScore):

@@ -12,26 +12,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.budget_rules.model_queries import PairGain
+from anonkit.budget_rules.model_queries import TABLE, PairGain
+from anonkit.domains.found_domains import FindingLine
 from anonkit.errors import BudgetError, ParameterError
 from anonkit.mechanisms.accounting import (
-    LAPLACE,
-    PERMUTE_AND_FLIP,
-    AccountedDraw,
     Accounting,
-    Bootstrap,
     PathAccount,
+    draw_epsilon,
+    draw_units,
     rate_within,
     rounded_up,
     shares,
     units_of,
 )
+from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.promises.guarantee import REPLACE
+from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
+from anonkit.published.statements.draws import PERMUTE_AND_FLIP, Bootstrap, Draw
 
 ONE = 1 << 52
-SPLIT = AccountedDraw(purpose="split", mechanism=PERMUTE_AND_FLIP, rate=ONE // 8, query=PairGain(), level=0)
-EARLY = AccountedDraw(purpose="leaf", mechanism=LAPLACE, rate=ONE // 2, level=0, ends_path=True)
+SPLIT = Draw(name="split", law=PERMUTE_AND_FLIP, rate=ONE // 8, query=PairGain(), level=0)
+EARLY = Draw(name="leaf", query=TABLE, law=LAPLACE, rate=ONE // 2, level=0, ends_path=True)
 LATE = replace(EARLY, level=1)
+IN_RHO = Draw(name="table", query=TABLE, law=GAUSSIAN, rate=1 << 40, in_rho=True)
 
 
 @given(st.integers(1, 1 << 57), st.lists(st.integers(0, 50), min_size=1, max_size=9).filter(any))
@@ -64,6 +67,58 @@ def test_a_path_pays_for_the_levels_above_its_leaf() -> None:
     assert Accounting(draws=(SPLIT, EARLY)).epsilon == 0.5
     assert Accounting(draws=(replace(SPLIT, level=None), replace(EARLY, level=None, ends_path=False))).epsilon == 0.75
     assert Accounting(draws=()).epsilon == 0
+
+
+def test_draws_in_rho_have_no_epsilon_but_the_promised_one() -> None:
+    """Their loss depends on delta: an account of them that states no promise is refused."""
+    draws = (SPLIT, IN_RHO)
+    with pytest.raises(ParameterError, match="state what is promised"):
+        _ = Accounting(draws=draws).epsilon
+    assert Accounting(draws=draws, claim=(0.5, 1e-9)).epsilon == 0.5
+
+
+def test_a_budget_lists_draws_or_levels() -> None:
+    """Draws by the column that they are spent on, else by their purpose; trees by level; what was searched apart."""
+    named = replace(SPLIT, level=None, column="age")
+    plain = Accounting(draws=(named, replace(IN_RHO, rate=1 << 51)), claim=(1.0, 1e-9))
+    assert plain.budget == {
+        "epsilon": 1.0,
+        "delta": 1e-9,
+        "per_level": [],
+        "per_attribute": [{"name": "age", "epsilon": 0.25}, {"name": "table", "rho": 0.5}],
+    }
+    trees = Accounting(draws=(SPLIT, SPLIT, EARLY), by_level=True)
+    assert trees.budget["per_level"] == [
+        {"level": 0, "part": "split", "epsilon": 0.5},
+        {"level": 0, "part": "leaf", "epsilon": 0.5},
+    ]
+    found = FindingLine(purpose="categories of city", mechanism="laplace", rate=ONE, threshold=9, delta=Fraction(1, 8))
+    searched = trees.after_search([found, replace(EARLY, level=None, name="spikes of age")], 3.0, 0.125)
+    assert searched.budget["domains"] == [
+        {"name": "categories of city", "epsilon": 1.0, "delta": 0.125},
+        {"name": "spikes of age", "epsilon": 0.5, "delta": 0.0},
+    ]
+    assert [line["purpose"] for line in searched.to_params()["accounting"]] == [
+        "categories of city",
+        "spikes of age",
+        "split",
+        "split",
+        "leaf",
+    ]
+    assert (searched.budget["epsilon"], searched.budget["delta"]) == (3.0, 0.125)
+    in_rho = Accounting(
+        draws=(EARLY, replace(IN_RHO, rate=1 << 51)),
+        claim=(1, 0),
+        by_level=True,
+    )
+    assert in_rho.budget["per_level"][1:] == [{"level": None, "part": "split", "rho": 0.5}]
+
+
+def test_a_void_account_lists_nothing() -> None:
+    """A look without noise leaves no promise: no draw is listed and nothing is said to be spent."""
+    void = Accounting(draws=(SPLIT, EARLY), by_level=True, is_void=True)
+    assert void.to_params()["accounting"] == []
+    assert void.budget == {"epsilon": None, "delta": None, "per_level": [], "per_attribute": []}
 
 
 def test_units_of_several_rows_and_replaced_rows_pay_for_each() -> None:
@@ -122,13 +177,13 @@ def test_what_is_written_of_an_account_is_the_account(levels: list[int], bootstr
     params = json.loads(json.dumps(account.to_params()))
     for line, draw in zip(params["accounting"], account.draws, strict=True):
         assert line.pop("rate_unit") == "2**-52"
-        assert line.pop("sensitivity") == draw.sensitivity
-        assert line.pop("epsilon") == draw.epsilon >= draw.units / ONE
+        assert line.pop("sensitivity") == sensitivity_of(draw.query)
+        assert line.pop("epsilon") == draw_epsilon(draw) >= draw_units(draw) / ONE
     composition = params["composition"]
     bootstrap = composition.pop("bootstrap")
     again = Accounting(
         draws=tuple(
-            AccountedDraw(**line, query=draw.query)
+            Draw(name=line.pop("purpose"), law=line.pop("mechanism"), query=draw.query, **line)
             for line, draw in zip(params["accounting"], account.draws, strict=True)
         ),
         bootstrap=bootstrap and Bootstrap(**{**bootstrap, "weights": tuple(bootstrap["weights"])}),

@@ -11,17 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonkit.budget_rules.model_queries import ClippedSum
+from anonkit.budget_rules.model_queries import TABLE, ClippedSum
 from anonkit.checks.account_lines import epsilon_of
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.accounting import (
-    ApproximateAccounting,
-    ConcentratedChoice,
-    GaussianDraw,
-    row_rho_units,
-)
+from anonkit.mechanisms.accounting import Accounting, draw_rho, row_rho_units
 from anonkit.mechanisms.concentrated_loss import changed_squared, delta_of, rho_units_within
 from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE
+from anonkit.published.noisy_tables import GAUSSIAN
+from anonkit.published.statements.draws import EXPONENTIAL, Draw
 from tests.mechanisms.test_private_selection import law_of_exponential, law_of_permute_and_flip
 
 ONE = 1 << 52
@@ -81,8 +78,8 @@ def test_too_little_of_both_is_refused() -> None:
     """An epsilon and a delta in which no unit of rho fits, and a rate that no noise has."""
     with pytest.raises(ParameterError, match="no room"):
         rho_units_within(Fraction(1, 10**9), Fraction(1, 10**40))
-    with pytest.raises(ParameterError, match="outside its range"):
-        GaussianDraw(purpose="rows", rate=4095)
+    with pytest.raises(ParameterError, match="outside the range"):
+        Draw(name="rows", query=TABLE, rate=4095, law=GAUSSIAN, in_rho=True)
 
 
 def test_changed_rows_move_a_table_by_no_more_than_they_pay_for() -> None:
@@ -108,10 +105,13 @@ def test_units_of_several_rows_and_replaced_ones_get_less_each() -> None:
 
 def test_an_account_adds_up_rho_for_the_unit_of_privacy() -> None:
     """Two tables, one of them twice, for three replaced rows a unit: eighteen times what one row pays."""
-    draws = (GaussianDraw(purpose="a", rate=1 << 20), GaussianDraw(purpose="b", rate=1 << 21, times=2))
-    account = ApproximateAccounting(epsilon=1.0, delta=1e-6, draws=draws, rows_per_unit=3, adjacency=REPLACE)
+    draws = (
+        Draw(name="a", query=TABLE, rate=1 << 20, law=GAUSSIAN, in_rho=True),
+        Draw(name="b", query=TABLE, rate=1 << 21, times=2, law=GAUSSIAN, in_rho=True),
+    )
+    account = Accounting(claim=(1.0, 1e-6), draws=draws, rows_per_unit=3, adjacency=REPLACE)
     assert account.rho == Fraction(18 * 5 * (1 << 20), ONE)
-    assert draws[1].rho == (1 << 22) / ONE
+    assert float(draw_rho(draws[1])) == (1 << 22) / ONE
 
 
 def renyi(first: np.ndarray, second: np.ndarray, alpha: float) -> float:
@@ -141,5 +141,5 @@ def test_a_bounded_range_is_of_the_exponential_mechanism_and_not_of_permute_and_
 @pytest.mark.parametrize("rate", [0, 64 << 52])
 def test_a_choice_outside_its_range_is_refused(rate: int) -> None:
     """Nothing is spent on it, or far too much."""
-    with pytest.raises(ParameterError, match="which: a choice of"):
-        ConcentratedChoice(purpose="which", rate=rate, query=ClippedSum(bound=1))
+    with pytest.raises(ParameterError, match="'which': its rate is outside"):
+        Draw(name="which", rate=rate, query=ClippedSum(bound=1), law=EXPONENTIAL, in_rho=True)

@@ -22,7 +22,9 @@ from mechanisms.stated_tables import (
 
 from anonkit.checks.stated import change_of, loss_of, loss_of_draw
 from anonkit.mechanisms import statement_loss
-from anonkit.mechanisms.statement_loss import budget_lines, epsilon_of, row_units, sensitivity_of
+from anonkit.mechanisms.accounting import draw_epsilon
+from anonkit.mechanisms.query_sensitivity import sensitivity_of
+from anonkit.mechanisms.statement_loss import epsilon_of, row_units
 from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE
 from anonkit.published.statements.noise_statement import Count, ModeScore, Query, RankScore, Statement, Sum
 
@@ -142,7 +144,7 @@ def test_each_draw_has_its_own_line_of_the_budget() -> None:
     """Each line is the cost of a draw to a row that it reads, rounded up, for any restriction of the draw."""
     statement = stating(drawing(Count(), name="all", rate=1 << 50), drawing(Sum(of="age"), name="sum", rate=1, sex=1))
 
-    assert budget_lines(statement) == [("all", 0.25), ("sum", 2 / _ONE)]
+    assert [draw_epsilon(draw, statement.domains) for draw in statement.draws] == [0.25, 2 / _ONE]
     checked = as_checked(statement)
     assert [loss_of_draw(checked, draw) for draw in checked.draws] == [Fraction(1, 4), Fraction(2, _ONE)]
 

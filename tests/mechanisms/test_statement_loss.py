@@ -11,7 +11,15 @@ from mechanisms.stated_tables import COLUMNS, drawing, of_choice, stating
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.statement_loss import noisy_values, scores_of
 from anonkit.promises.guarantee import ADD_OR_REMOVE
-from anonkit.published.statements.noise_statement import Count, Draw, ModeScore, RankScore, Statement, Sum, ValueLines
+from anonkit.published.statements.noise_statement import (
+    Count,
+    ModeScore,
+    RankScore,
+    StatedDraw,
+    Statement,
+    Sum,
+    ValueLines,
+)
 from anonkit.randomness import Randomness
 
 _RUNS = 1000
@@ -55,7 +63,7 @@ def test_noise_around_numbers_falls_with_the_rate_of_its_own_draw() -> None:
 @pytest.mark.parametrize("law", ["permute-and-flip", "exponential"])
 def test_a_choice_follows_the_exact_law_of_its_draw(law: str) -> None:
     """Frequencies of 1,000 choices against the probabilities by formula, within 5 deviations each."""
-    draw = Draw(name="mode", query=ModeScore(of="sex"), law=law, rate=3 << 51)
+    draw = StatedDraw(name="mode", query=ModeScore(of="sex"), law=law, rate=3 << 51)
     statement = Statement(columns=COLUMNS, draws=(draw,), shows=ValueLines(), adjacency=ADD_OR_REMOVE, rows_per_unit=1)
     scores, words = np.array([2, 3, 1]), _words(7)
     found = Counter(noisy_values(statement, [scores], words)[0].numbers[0] for _ in range(_RUNS))

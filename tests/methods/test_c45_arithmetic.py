@@ -12,6 +12,7 @@ import anonkit
 from anonkit.checks.central import central_checks, central_report_checks
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import BudgetError
+from anonkit.mechanisms.accounting import draw_units
 from anonkit.methods import make_method
 from anonkit.methods.c45_arithmetic import C45Arithmetic
 
@@ -30,8 +31,8 @@ def test_the_share_of_a_level_is_divided_over_the_attributes() -> None:
     plan = C45Arithmetic(epsilon=1.0).plan(POLICY)
     (draw,) = plan.split_draws(1)
     assert draw.times == len(plan.schema.attributes)
-    assert draw.mechanism == "discrete-laplace"
-    assert draw.units <= plan.level_units[1]
+    assert draw.law == "discrete-laplace"
+    assert draw_units(draw) <= plan.level_units[1]
 
 
 def test_the_published_stop_rule_promises_nothing() -> None:
@@ -49,7 +50,7 @@ def test_the_preset_promises_what_it_costs_beside_what_the_paper_claims() -> Non
     assert "The paper claims epsilon = 1:" in promise.statement()
     plan = method.plan(POLICY)  # type: ignore[attr-defined]
     assert [plan.split_draws(level)[0].times for level in range(3)] == [10, 9, 8]
-    assert plan.split_draws(0)[0].units == 10 * plan.level_units[0]
+    assert draw_units(plan.split_draws(0)[0]) == 10 * plan.level_units[0]
 
 
 @pytest.mark.parametrize("name", ["c45-arithmetic", "c45-halving"])

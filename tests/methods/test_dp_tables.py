@@ -70,7 +70,7 @@ def test_the_measurements_share_epsilon_and_never_exceed_it(epsilon: float, adja
     method = DPTables(epsilon=epsilon, adjacency=adjacency, aggregate=LINES)
     promise = method.guarantee(POLICY)
     assert 0.999 * epsilon < promise.epsilon <= epsilon
-    assert [draw.purpose for draw in method.account(POLICY).draws] == [
+    assert [draw.name for draw in method.account(POLICY).draws] == [
         "counts by age x sex", "sum and count of days by ward", "sum and count of age by sex x ward",
         "histogram of age by ill", "histogram of days",
     ]  # fmt: skip

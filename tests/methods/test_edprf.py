@@ -11,6 +11,7 @@ import pytest
 import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import BudgetError, ParameterError, PolicyError
+from anonkit.mechanisms.accounting import draw_epsilon
 from anonkit.methods.edprf import EDPRF
 from anonkit.policy.declaration import Policy
 
@@ -25,7 +26,7 @@ def _release(n_rows: int = 800, **more: Any) -> anonkit.Release:
 def test_levels_get_what_the_paper_says() -> None:
     """Three levels, epsilon 1: 0.18 and 0.27 for the splits, 0.55, 0.82 or 1 for a leaf by its level."""
     plan = EDPRF(epsilon=1.0, depth=3).plan(POLICY)
-    told = {(draw.level, draw.ends_path): draw.epsilon for draw in plan.accounting.draws}
+    told = {(draw.level, draw.ends_path): draw_epsilon(draw) for draw in plan.accounting.draws}
     assert told == pytest.approx(
         {(0, False): 2 / 11, (1, False): 3 / 11, (0, True): 1, (1, True): 9 / 11, (2, True): 6 / 11}
     )
@@ -35,7 +36,7 @@ def test_levels_get_what_the_paper_says() -> None:
 def test_other_allocations_divide_the_same_epsilon(allocation: str, shares: tuple[float, float]) -> None:
     """Three levels by what the paper compares with; a leaf gets what its path has not spent, here too."""
     plan = EDPRF(epsilon=1.0, depth=3, allocation=allocation).plan(POLICY)
-    told = {(draw.level, draw.ends_path): draw.epsilon for draw in plan.accounting.draws}
+    told = {(draw.level, draw.ends_path): draw_epsilon(draw) for draw in plan.accounting.draws}
     first, second = shares
     assert told == pytest.approx(
         {(0, False): first, (1, False): second, (0, True): 1, (1, True): 1 - first, (2, True): 1 - first - second}
@@ -64,7 +65,7 @@ def test_the_published_stop_rule_promises_nothing_and_says_why() -> None:
 def test_the_published_rate_costs_half_of_what_it_claims() -> None:
     """Labels and splits at half the rate: half of epsilon, in the promise, in the account and on every path."""
     method = EDPRF(epsilon=1.0, depth=3, leaf="label", rate="published")
-    told = {(draw.level, draw.ends_path): draw.epsilon for draw in method.plan(POLICY).accounting.draws}
+    told = {(draw.level, draw.ends_path): draw_epsilon(draw) for draw in method.plan(POLICY).accounting.draws}
     expected = {(0, False): 2 / 11, (1, False): 3 / 11, (0, True): 1, (1, True): 9 / 11, (2, True): 6 / 11}
     assert told == pytest.approx({key: epsilon / 2 for key, epsilon in expected.items()})
     promise = method.guarantee(POLICY).to_dict()["parameters"]

@@ -175,11 +175,11 @@ REFUSED: dict[str, Mutant] = {
         where="anonkit.dp_trees.release.declared_schema:CentralMethod._claim",
         old="self._row_units * self", new="self._row_units // 2 * self", method="dp-forest"),
     "a line states half of its rate": Mutant(
-        where="anonkit.mechanisms.accounting:Accounting.lines", old="return self.draws",
-        new="return tuple(__import__('dataclasses').replace(draw, rate=draw.rate // 2) for draw in self.draws)",
+        where="anonkit.mechanisms.accounting:Accounting.lines", old="*self.draws)",
+        new="*(__import__('dataclasses').replace(draw, rate=draw.rate // 2) for draw in self.draws))",
         method="dp-nb"),
     "one draw is left out of the account": Mutant(
-        where="anonkit.mechanisms.accounting:Accounting.lines", old="return self.draws", new="return self.draws[1:]",
+        where="anonkit.mechanisms.accounting:Accounting.lines", old="*self.draws)", new="*self.draws[1:])",
         method="edprf"),
     "tables that each get a whole level cost one of them": Mutant(
         where="anonkit.dp_trees.split_selection:NoisyCounts.draws", old="times = max(1, terms.candidates - level)",
@@ -216,7 +216,7 @@ REFUSED: dict[str, Mutant] = {
         where=TRIPLES + "_spending", old="choice.left.after(units)", new="choice.left.after(0)", method="dp-marginals",
         parameters=LOOKED_FOR, policy=OF_MANY),
     "no triple is looked for where pairs speak little": Mutant(
-        where=TRIPLES + "with_triple", old="if not asked.is_little", new="if asked.is_little", method="dp-marginals",
+        where=TRIPLES + "with_triple", old="if not rule.is_little", new="if rule.is_little", method="dp-marginals",
         parameters=LOOKED_FOR, policy=OF_MANY),
     "it is not told that no triple was chosen": Mutant(
         where="anonkit.methods.dp_marginals:_of_triple", old="if learned.triple is None:",
@@ -246,7 +246,7 @@ REFUSED: dict[str, Mutant] = {
         new="np.argmax(ahead >= 0)) + 1", **AGGREGATES),
     # --- composition
     "all histograms cost one": Mutant(
-        where=RULE + "histogram_draw", old="times = max(1, self.rule.asked)", new="times = 1",
+        where=RULE + "histogram_draw", old="times = max(1, self.rule.measured)", new="times = 1",
         method="dp-forest"),
     "all tables of a level cost one": Mutant(
         where="anonkit.dp_trees.split_selection:NoisyCounts.draws",
@@ -266,7 +266,7 @@ REFUSED: dict[str, Mutant] = {
         new="units_of(epsilon)",
         method="diffprf", parameters={"rows": "shared", "trees": 3}),
     "copies of a bootstrap cost nothing": Mutant(
-        where="anonkit.mechanisms.accounting:Bootstrap.loss", old="* self.trees)", new="* 1)", method="diffprfs",
+        where="anonkit.mechanisms.accounting:copies_loss", old="* bootstrap.trees)", new="* 1)", method="diffprfs",
         parameters={"trees": 3}),
     "a bootstrap spends what it likes": Mutant(
         where="anonkit.dp_trees.tree_rows:PoissonBootstrap.path_units", old="while self._loss(units) > epsilon:",
@@ -289,7 +289,7 @@ REFUSED: dict[str, Mutant] = {
         new="self.steps", method="diffgen", parameters={"steps": 2}),
     "cells get all of epsilon": Mutant(
         where="anonkit.dp_trees.taxonomy_specialization:SpecializationPlan.count",
-        old="self.path_units - self.choice.units",
+        old="self.path_units - draw_units(self.choice)",
         new="self.path_units", method="dt-diff", parameters={"steps": 2}),
     "replaced rows cost once": Mutant(
         where="anonkit.promises.guarantee:changed_rows", old="(2 if adjacency == REPLACE else 1)", new="1",
@@ -313,7 +313,7 @@ REFUSED: dict[str, Mutant] = {
         where=RULE + "for_classes", old="[int(count) for count in", new="[int(count) // 1000 for count in",
         method="dp-forest", parameters={"epsilon": 40.0}),
     "all histograms cost one rho": Mutant(
-        where=RULE + "histogram_draw", old="times = max(1, self.rule.asked)", new="times = 1",
+        where=RULE + "histogram_draw", old="times = max(1, self.rule.measured)", new="times = 1",
         method="dp-forest", parameters=GAUSSIAN_HISTOGRAMS),
     "histograms have the rho of all of epsilon": Mutant(
         where=RULE + "histogram_loss", old="units=self._units[1]", new="units=sum(self._units)",
@@ -361,8 +361,8 @@ REFUSED: dict[str, Mutant] = {
         parameters=READ, policy=OF_MANY),
     "the histogram of the target is free": Mutant(
         where="anonkit.dp_trees.release.stacked_trees:StackedMethod.plan",
-        old="left = self._row_units - sum(draw.units for draw in drawn)",
-        new="left = self._row_units - (0 if counting is None else counting.units)", method="dp-forest",
+        old="left = self._row_units - sum(draw_units(draw) for draw in drawn)",
+        new="left = self._row_units - (0 if counting is None else draw_units(counting))", method="dp-forest",
         policy=OF_NUMBERS),
     "no line tells of the histogram of the target": Mutant(
         where="anonkit.dp_trees.release.stacked_trees:StackedMethod.plan",
@@ -381,10 +381,10 @@ REFUSED: dict[str, Mutant] = {
         method="dp-forest", policy=OF_NUMBERS),
     # --- the search for spikes
     "a search for spikes is free": Mutant(
-        where=SPIKES + "_with_search", old="*(line.to_params() for line in lines), *drawn", new="*drawn",
+        where=SPIKES + "_with_search", old="[one.draw for one in histograms]", new="[]",
         method="dp-marginals", policy=OF_STEPS),
     "nothing is taken off for a search": Mutant(
-        where=SPIKES + "after_spikes", old="sum(draw.units for draw in draws)", new="0", method="dp-marginals",
+        where=SPIKES + "after_spikes", old="sum(draw_units(draw) for draw in draws)", new="0", method="dp-marginals",
         policy=OF_STEPS),
     "a search has twice its share": Mutant(
         where=SPIKES + "spike_draws", old="spike_units(self", new="2 * spike_units(self", method="dp-tree",
@@ -409,8 +409,8 @@ REFUSED: dict[str, Mutant] = {
         method="dp-forest"),
     "every row is in two trees": Mutant(
         where="anonkit.dp_trees.tree_rows:Disjoint.groups",
-        old="yield asked_attribute(key, _TREE_STREAM, first_row, n_rows, self.trees), None",
-        new="yield from [(asked_attribute(key, _TREE_STREAM, first_row, n_rows, self.trees), None)] * 2",
+        old="yield answered_attribute(key, _TREE_STREAM, first_row, n_rows, self.trees), None",
+        new="yield from [(answered_attribute(key, _TREE_STREAM, first_row, n_rows, self.trees), None)] * 2",
         method="edprf", parameters={"trees": 3}),
     "every row is in a tree twice": Mutant(
         where="anonkit.dp_trees.tree_rows:Shared.groups", old="for tree in range(self.trees):",
@@ -450,11 +450,11 @@ REFUSED: dict[str, Mutant] = {
 HARMLESS: dict[str, Mutant] = {
     "Gaussian noise is drawn where Laplace noise is less": Mutant(
         where="anonkit.budget_rules.forest_rule:gaussian_histograms",
-        old="return min(_MORE * quiet, attributes) if quiet > asked else 0", new="return attributes",
+        old="return min(_MORE * quiet, attributes) if quiet > planned else 0", new="return attributes",
         method="dp-forest", parameters={**GAUSSIAN_HISTOGRAMS, "n_rows": 2}),
     "a pair is chosen wherever there is one": Mutant(
-        where="anonkit.budget_rules.forest_rule:choice_share", old="return asked if asked <= _MOST_CHOICE",
-        new="return min(asked, _MOST_CHOICE) if pairs", method="dp-forest", parameters=DROWNED, policy=OF_MANY),
+        where="anonkit.budget_rules.forest_rule:choice_share", old="return rounded if rounded <= _MOST_CHOICE",
+        new="return min(rounded, _MOST_CHOICE) if pairs", method="dp-forest", parameters=DROWNED, policy=OF_MANY),
     "a value is a spike at half of the threshold": Mutant(
         where="anonkit.budget_rules.spike_rule:threshold_of", old="return max(by_chance,",
         new="return max(by_chance // 2,", method="dp-forest", policy=OF_STEPS),
@@ -608,8 +608,8 @@ NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
                new="np.where(negative, size, size)"), each_epsilon),
     "noise with its tail cut": (
         Mutant(where="anonkit.mechanisms.discrete_laplace:discrete_laplace",
-               old="np.where(negative, -size, size)[kept]",
-               new="np.clip(np.where(negative, -size, size), -2, 2)[kept]"), each_epsilon),
+               old="np.where(negative, -size, size)[accepted]",
+               new="np.clip(np.where(negative, -size, size), -2, 2)[accepted]"), each_epsilon),
     "noise with a bias": (
         Mutant(where="anonkit.mechanisms.discrete_laplace:discrete_laplace", old="= drawn\n", new="= drawn + 1\n"),
         each_epsilon),
@@ -619,7 +619,7 @@ NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
         lambda: histograms.test_what_is_made_of_the_counts_is_told_the_variance_of_their_noise(1 << 44)),
     "Gaussian noise is taken for Laplace noise of its rate": (
         Mutant(where="anonkit.dp_trees.additive_model.histogram_noise:HistogramNoise.scale",
-               old="if isinstance(self.draw, GaussianDraw):", new="if False:"),
+               old="if self.draw.law == GAUSSIAN:", new="if False:"),
         lambda: histograms.test_what_is_made_of_the_counts_is_told_the_variance_of_their_noise(1 << 44)),
     "a zero of either sign": (
         Mutant(where="anonkit.mechanisms.discrete_laplace:discrete_laplace", old="~(negative & (size == 0))",

@@ -252,7 +252,7 @@ LOCAL: dict[str, Mutant] = {
         refused_by="release", check="figures:", run="errph",
     ),
     "a line of the budget halved": Mutant(
-        where="randomized_response.randomized_draft:draft_randomized",
+        where="randomized_response.randomized_draft:AnswerAccounting.budget",
         old='"epsilon": loss_json(loss)}', new='"epsilon": loss_json(loss / 2)}',
         refused_by="release", check="budget_lines", run="errph",
     ),
@@ -273,7 +273,7 @@ LOCAL: dict[str, Mutant] = {
     # noise
     "no noise": Mutant(
         where="randomized_response.randomized_rows:RandomizeBatch._randomized",
-        old="randomizer.randomize(codes, key=self.key, stream=stream, first_row=row, rows=asked)", new="codes",
+        old="randomizer.randomize(codes, key=self.key, stream=stream, first_row=row, rows=rows_answered)", new="codes",
         refused_by="validate", check="response_rates:", run="errph",
     ),
     "blind answers of the first half only": Mutant(
@@ -459,8 +459,8 @@ COUNTING: dict[str, Mutant] = {
         refused_by="validate", check="sensitive_values", run="cap",
     ),
     "no cap without a requirement": Mutant(
-        where="k_anonymity.privacy_model:AnonymityModel.guarantee", old="if not (whole_set or own.asked())",
-        new="if not (True or own.asked())",
+        where="k_anonymity.privacy_model:AnonymityModel.guarantee", old="if not (whole_set or own.required())",
+        new="if not (True or own.required())",
         refused_by="validate", check="sensitive_columns", run="cap",
     ),
     "marks for a missing cell counted as values": Mutant(
@@ -546,8 +546,8 @@ GROUPED: dict[str, Mutant] = {
     ),
     "a centroid is left out": Mutant(
         where="pipeline.stored_dossier:shown_centroids",
-        old="kept = [at for at, line in enumerate(lines) if line in shown]",
-        new="kept = [at for at, line in enumerate(lines) if line in shown][1:]",
+        old="used = [at for at, line in enumerate(lines) if line in shown]",
+        new="used = [at for at, line in enumerate(lines) if line in shown][1:]",
         refused_by="validate", check="centroids", run="mdav",
     ),
 }  # fmt: skip

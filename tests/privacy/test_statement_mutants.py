@@ -33,10 +33,10 @@ RUNS = {CELLS: _run(CELLS), LINES: _run(LINES), REPLACED: _run(CELLS, adjacency=
 ACCOUNT = "tests/mechanisms/test_stated_account.py"
 MUTANTS: dict[str, Mutant] = {
     "half the sensitivity of a sum": Mutant(
-        where="mechanisms.statement_loss:sensitivity_of", old=") - 1", new=") // 2",
+        where="mechanisms.query_sensitivity:sensitivity_of", old=") - 1", new=") // 2",
         refused_by="release", check="epsilon", run=LINES),
     "half the width of a quantile": Mutant(
-        where="mechanisms.statement_loss:sensitivity_of", old="2 * max", new="1 * max",
+        where="mechanisms.query_sensitivity:sensitivity_of", old="2 * max", new="1 * max",
         refused_by="release", check="epsilon", run=LINES),
     "the cheapest row for the dearest": Mutant(
         where="mechanisms.statement_loss:row_units", old="return max(", new="return min(",
@@ -46,16 +46,18 @@ MUTANTS: dict[str, Mutant] = {
         old="changed_rows(statement.rows_per_unit, statement.adjacency)", new="statement.rows_per_unit",
         refused_by="release", check="epsilon", run=REPLACED),
     "half a line of the budget": Mutant(
-        where="mechanisms.statement_loss:budget_lines", old=", _ONE)", new=", 2 * _ONE)",
+        where="mechanisms.statement_loss:StatedAccounting.budget", old="statement.domains)}",
+        new="statement.domains) / 2}",
         refused_by="validate", check="budget_lines", run=LINES),
     "no noise": Mutant(
-        where="mechanisms.statement_loss:_drawn", old="noisy_counts(answer, draw.rate, words)", new="answer",
+        where="mechanisms.statement_loss:_noisy_numbers", old="noisy_counts(answer, draw.rate, words)", new="answer",
         refused_by="release", check="noise_is_stated", run=LINES),
     "a tenth of the noise": Mutant(
-        where="mechanisms.statement_loss:_drawn", old="draw.rate, words).tolist", new="10 * draw.rate, words).tolist",
+        where="mechanisms.statement_loss:_noisy_numbers", old="draw.rate, words).tolist",
+        new="10 * draw.rate, words).tolist",
         refused_by="release", check="noise_is_stated", run=LINES),
     "tables of other rows": Mutant(
-        where="mechanisms.statement_loss:_drawn", old="noisy_counts(answer",
+        where="mechanisms.statement_loss:_noisy_numbers", old="noisy_counts(answer",
         new="noisy_counts(1000 * answer if draw.name == 'rows by sex' else answer",
         refused_by="release", check="counts_agree", run=LINES),
     "rows that the noisy table does not have": Mutant(
@@ -88,7 +90,7 @@ MUTANTS: dict[str, Mutant] = {
         old="if row_units(statement) > self._row_units", new="if False",
         refused_by="tests/dp_trees/stated/test_stated_method.py::test_draws_that_cost_more_than_epsilon_are_refused"),
     "another law than the query's": Mutant(
-        where="published.statements.noise_statement:Draw.__post_init__", old="self.law not in self.query.laws",
+        where="published.statements.noise_statement:StatedDraw.__post_init__", old="self.law not in self.query.laws",
         new="False",
         refused_by="tests/published/test_noise_statement.py::test_a_law_that_is_not_one_for_the_query_is_refused"),
 }  # fmt: skip

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 
 from anonkit.domains.domain_codes import codes_of_cells
 from anonkit.domains.number_bins import Categories
-from anonkit.dp_trees.release.drawn_rows import column_entries, described
+from anonkit.dp_trees.release.synthetic_rows import column_entries, described
 from anonkit.parameters import parameter
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.public_domains import CategoricalAttribute, public_domains
@@ -29,6 +28,7 @@ from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.released_cells import labelled
 from anonkit.randomness import Randomness
+from anonkit.report.blocks import Budget, Expense
 
 WORD_BITS = 20
 FORMAT = "anonkit-noisy-histogram-1"
@@ -104,40 +104,41 @@ class NoisyHistogram:
         )
         return Draft(
             data=engine.hold(table),
-            params=self._params(domains),
-            columns=column_entries(policy, {name: one.size for name, one in domains.items()}, table.column_names),
-            details={
-                "budget": {
-                    "epsilon": float(self.epsilon),
-                    "delta": self.stated_delta,
-                    "per_level": [],
-                    "per_attribute": [self._cost],
-                }
+            published={
+                "format": FORMAT,
+                "columns": [
+                    *(described(name, domain) for name, domain in domains.items()),
+                    {"name": "count", "type": "count", "domain": {"has_missing": False}},
+                ],
             },
+            statement=CountedOnce(
+                cost={"name": "count", "epsilon": float(self.epsilon), "delta": self.stated_delta},
+                weights=self.weights,
+            ),
+            columns=column_entries(policy, {name: one.size for name, one in domains.items()}, table.column_names),
         )
 
-    @property
-    def _cost(self) -> dict[str, Any]:
-        return {"name": "count", "epsilon": float(self.epsilon), "delta": self.stated_delta}
 
-    def _params(self, domains: Mapping[str, Any]) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class CountedOnce:
+    """The statement of the histogram: one draw, of which a row is in one cell."""
+
+    cost: Expense
+    weights: tuple[int, ...]
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the account."""
+        noise = {"mechanism": "integer-noise", "weights": list(self.weights), "sensitivity": 1, "times": 1}
         return {
-            "format": FORMAT,
-            "account": [
-                {
-                    **self._cost,
-                    "mechanism": "integer-noise",
-                    "weights": list(self.weights),
-                    "sensitivity": 1,
-                    "times": 1,
-                }
-            ],
+            "account": [{**self.cost, **noise}],
             "composition": {"adjacency": "add or remove one record", "rows_per_unit": 1},
-            "columns": [
-                *(described(name, domain) for name, domain in domains.items()),
-                {"name": "count", "type": "count", "domain": {"has_missing": False}},
-            ],
         }
+
+    @property
+    def budget(self) -> Budget:
+        """The report's `budget` block."""
+        cost = self.cost
+        return {"epsilon": cost["epsilon"], "delta": cost["delta"], "per_level": [], "per_attribute": [cost]}
 
 
 def _domains(policy: Policy) -> dict[str, Categories]:

@@ -18,13 +18,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from anonkit.budget_rules.model_queries import TABLE
 from anonkit.dp_trees.release.declared_schema import CentralMethod
 from anonkit.dp_trees.tree_rows import PoissonBootstrap
 from anonkit.errors import GuaranteeError
-from anonkit.mechanisms.accounting import AccountedDraw, Accounting
+from anonkit.mechanisms.accounting import Accounting
 from anonkit.methods import method_class, method_names
 from anonkit.policy.column_declarations import Column, Missing, Role
 from anonkit.policy.declaration import Policy
+from anonkit.published.statements.draws import Draw
 from tests.mechanisms.test_private_selection import law_of_exponential, law_of_permute_and_flip
 from tests.privacy.mutation import Mutant, in_place
 from tests.proofs.transcripts import Drawn, Replay, law, loss_of, replay
@@ -396,7 +398,7 @@ def test_rows_dealt_by_position_lose_more_than_a_path() -> None:
 def test_the_loss_of_copies_is_reached_by_outcomes_that_are_large_in_every_tree() -> None:
     """Noisy counts of two trees with and without a row, copied by the published weights: the worst ratio is claimed."""
     bootstrap = PoissonBootstrap(trees=2).bootstrap
-    path = AccountedDraw(purpose="count", mechanism="discrete-laplace", rate=1 << 50)
+    path = Draw(name="count", query=TABLE, law="discrete-laplace", rate=1 << 50)
     claim = float(Accounting(draws=(path,), bootstrap=bootstrap).row_loss)
     shares = np.array(bootstrap.weights) / 2**bootstrap.word_bits
     copies, rate = np.arange(shares.size), path.rate * 2.0**-52

@@ -36,8 +36,8 @@ import anonkit
 from anonkit.bundle.stored_release import Release
 from anonkit.dp_trees import split_selection
 from anonkit.mechanisms import discrete_laplace, private_selection
-from anonkit.mechanisms.accounting import EXPONENTIAL, PERMUTE_AND_FLIP
 from anonkit.mechanisms.discrete_laplace import UniformStream
+from anonkit.published.statements.draws import EXPONENTIAL, PERMUTE_AND_FLIP
 from anonkit.randomness import Randomness
 from anonkit.report import document
 

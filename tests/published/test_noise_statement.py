@@ -14,13 +14,13 @@ from anonkit.promises.guarantee import ADD_OR_REMOVE
 from anonkit.published.statements.noise_statement import (
     CellRows,
     Count,
-    Draw,
     ModeScore,
     Query,
     RankScore,
     ReleasedStatement,
     Restriction,
     StatedColumn,
+    StatedDraw,
     Statement,
     Sum,
     Value,
@@ -73,7 +73,7 @@ def test_damaged_json_is_refused(what: str) -> None:
 def _refusal(query: Query, law: str) -> str:
     """Return the hint with which a draw is refused; nothing where it is not."""
     try:
-        Draw(name="one", query=query, law=law, rate=1)
+        StatedDraw(name="one", query=query, law=law, rate=1)
     except ParameterError as error:
         return str(error.hint)
     return ""
@@ -94,7 +94,7 @@ WRONG: dict[str, Callable[[], object]] = {
     "a sum by its own column": lambda: Sum(of="age", by=("age",)),
     "a quantile of all": lambda: RankScore(of="age", numerator=1, denominator=1),
     "no rate": lambda: drawing(Count(), rate=0),
-    "two restrictions of one column": lambda: Draw(
+    "two restrictions of one column": lambda: StatedDraw(
         name="one", query=Count(), law="discrete-laplace", rate=1,
         where=(Restriction(column="sex", code=0), Restriction(column="sex", code=1))),
     "no draw": lambda: stating(),

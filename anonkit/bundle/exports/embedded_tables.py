@@ -73,7 +73,7 @@ class EmbeddedTable(ABC):
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows."""
 
-    kept_beside: ClassVar[tuple[str, ...]] = ()
+    companion_suffixes: ClassVar[tuple[str, ...]] = ()
     """Suffixes of the files that the database keeps beside its own."""
     keeps_what_is_dropped: ClassVar[bool] = False
     """True: cells of a dropped table stay in the file until something is written over them."""
@@ -94,9 +94,9 @@ class EmbeddedTable(ABC):
             self._connection = self.connect(str(self.path), read_only=True)
             found = self.tables()
         self.close()
-        return any(self.holds(found, self.target.table + more) for more in ("", SIDECAR_TABLE))
+        return any(self.has_table(found, self.target.table + more) for more in ("", SIDECAR_TABLE))
 
-    def holds(self, found: set[str], table: str) -> bool:
+    def has_table(self, found: set[str], table: str) -> bool:
         """Return True if a table is among those found, by what the database takes for one name."""
         folded = RULES[self.target.form].folded
         return folded(table) in {folded(name) for name in found}
@@ -112,7 +112,7 @@ class EmbeddedTable(ABC):
             if not self.path.exists():
                 raise ReleaseFormatError(f"{self.target.named!r} does not exist")
             self._connection = self.connect(str(self.path), read_only=True)
-            if not self.holds(self.tables(), self.target.table):
+            if not self.has_table(self.tables(), self.target.table):
                 raise ReleaseFormatError(f"{self.target.named!r} has no table {self.target.table!r}")
         return self._connection
 
@@ -128,7 +128,7 @@ class EmbeddedTable(ABC):
         """
         refuse_column_names(self.target.form, rows.schema.names)
         path = self.path
-        if not path.exists() or self._holds_nothing_else():
+        if not path.exists() or self._has_only_an_export():
             self._staging = Staging(path.parent, path.name)
             path = self._staging.folder / path.name
         table, beside = self.named(), self.named(SIDECAR_TABLE)
@@ -136,7 +136,7 @@ class EmbeddedTable(ABC):
             self._connection = self.connect(str(path), read_only=False)
             self.erase_what_is_dropped()
             self._connection.execute("BEGIN")
-            self.remains = self.keeps_what_is_dropped and self.holds(self.tables(), self.target.table)
+            self.remains = self.keeps_what_is_dropped and self.has_table(self.tables(), self.target.table)
             self._connection.execute(f"DROP TABLE IF EXISTS {table}")
             self._connection.execute(f"DROP TABLE IF EXISTS {beside}")
             self._connection.execute(self.created((field.name, self.type_of(field.type)) for field in rows.schema))
@@ -151,7 +151,7 @@ class EmbeddedTable(ABC):
         listed = ", ".join(f"{in_quotes(name)} {kind}" for name, kind in columns)
         return f"CREATE TABLE {self.named()} ({listed}){self.suffix}"
 
-    def _holds_nothing_else(self) -> bool:
+    def _has_only_an_export(self) -> bool:
         """Return True if a file holds the two tables of an export alone: it is written anew then, no old cell stays.
 
         A link is none of ours to replace.
@@ -186,7 +186,9 @@ class EmbeddedTable(ABC):
         if self._staging is not None:
             if self.path.exists():
                 shutil.copymode(self.path, self._staging.folder / self.path.name)
-            self._staging.commit([self.path.name], absent=[f"{self.path.name}{more}" for more in self.kept_beside])
+            self._staging.commit(
+                [self.path.name], absent=[f"{self.path.name}{more}" for more in self.companion_suffixes]
+            )
 
     def close(self) -> None:
         """Roll back what was not committed, and delete a file that was not put in place."""
@@ -216,7 +218,7 @@ class SqliteExport(EmbeddedTable):
     """A strict table of SQLite: truth values are 0 and 1, dates and times are strings as in ISO 8601."""
 
     types: ClassVar[Mapping[str, str]] = SQLITE
-    kept_beside: ClassVar[tuple[str, ...]] = BESIDE_SQLITE
+    companion_suffixes: ClassVar[tuple[str, ...]] = BESIDE_SQLITE
     suffix: ClassVar[str] = " STRICT"
 
     def connect(self, path: str, *, read_only: bool) -> sqlite3.Connection:
@@ -308,13 +310,13 @@ class SqliteCopy(SqliteExport):
         """
         if self._connection is not None:
             return self._connection
-        beside = any(os.path.lexists(f"{self.path}{more}") for more in self.kept_beside)
+        beside = any(os.path.lexists(f"{self.path}{more}") for more in self.companion_suffixes)
         if beside or not self.path.is_file():
             raise ReleaseFormatError(f"{self.target.named!r} is not one file of SQLite")
         try:
             connection = self._connection = self.connect(str(self.path), read_only=True)
-            held = connection.execute("SELECT type, name, sql FROM sqlite_master LIMIT 2").fetchall()
-            [(kind, name, statement)] = held
+            entries = connection.execute("SELECT type, name, sql FROM sqlite_master LIMIT 2").fetchall()
+            [(kind, name, statement)] = entries
             plain = (kind, name) == ("table", self.target.table) and statement.startswith("CREATE TABLE ")
             columns = connection.execute(f"PRAGMA table_info({self.named()})").fetchall() if plain else ()
             if not columns or statement != self.created((column[1], column[2]) for column in columns):
@@ -352,7 +354,7 @@ def _as_array(cells: Sequence[Any]) -> pa.Array:
 class DuckdbExport(EmbeddedTable):
     """A table of DuckDB."""
 
-    kept_beside: ClassVar[tuple[str, ...]] = (".wal",)
+    companion_suffixes: ClassVar[tuple[str, ...]] = (".wal",)
     keeps_what_is_dropped: ClassVar[bool] = True
     types: ClassVar[Mapping[str, str]] = DUCKDB
 

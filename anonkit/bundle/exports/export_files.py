@@ -149,7 +149,7 @@ class NameRules:
     most_bytes: int | None = None
     """Of a name in UTF-8; None: no limit that a name of a release reaches."""
     most_columns: int | None = None
-    tells_capitals: bool = False
+    is_case_sensitive: bool = False
     """False: names that differ in capitals of A to Z alone are one name."""
     own_columns: frozenset[str] = frozenset()
     """Columns that every table has already."""
@@ -160,7 +160,7 @@ class NameRules:
 
     def folded(self, name: str) -> str:
         """Return the name by which two names are compared."""
-        return name if self.tells_capitals else name.translate(_LOWER)
+        return name if self.is_case_sensitive else name.translate(_LOWER)
 
 
 RULES: Mapping[str, NameRules] = {
@@ -168,7 +168,7 @@ RULES: Mapping[str, NameRules] = {
         called="PostgreSQL",
         most_bytes=63,
         most_columns=1600,
-        tells_capitals=True,
+        is_case_sensitive=True,
         own_columns=frozenset({"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"}),
     ),
     "sqlite": NameRules(called="SQLite", most_columns=2000, own_tables="sqlite_", schemas=frozenset({"main"})),

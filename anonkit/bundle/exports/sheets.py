@@ -119,16 +119,16 @@ class Sheet(ExportFile):
         """Yield the cells as strings behind a letter for their type: s a text, n a number, b a truth value."""
         with self.refusing_unreadable():
             rows = self._rows()
-            width, held = max(next(rows, {}), default=-1) + 1, []
+            width, pending = max(next(rows, {}), default=-1) + 1, []
             for row in rows:
                 if row and max(row) >= width:
                     row = {0: ("beside the table", "")}
-                held.append(row)
-                if len(held) == BATCH_ROWS:
-                    yield _batch(held, width)
-                    held = []
-            if held:
-                yield _batch(held, width)
+                pending.append(row)
+                if len(pending) == BATCH_ROWS:
+                    yield _batch(pending, width)
+                    pending = []
+            if pending:
+                yield _batch(pending, width)
 
     def _rows(self) -> Iterator[dict[int, tuple[str, str]]]:
         """Yield type and text of the cells of every row by column; rows that are not written have none."""

@@ -60,7 +60,7 @@ class FileRules:
     name_size: Callable[[str], int]
     unit: str
     """Unit of the sizes of names."""
-    tells_capitals: bool
+    is_case_sensitive: bool
     most_columns: int
     longest_label: int
     """Of a value, in bytes of UTF-8."""
@@ -86,7 +86,7 @@ SPSS = FileRules(
     longest_name=64,
     name_size=lambda name: len(name.encode()),
     unit="bytes",
-    tells_capitals=False,
+    is_case_sensitive=False,
     most_columns=32_767,
     longest_label=120,
     longest_text=32_767,
@@ -107,7 +107,7 @@ STATA = FileRules(
     longest_name=32,
     name_size=len,
     unit="letters",
-    tells_capitals=True,
+    is_case_sensitive=True,
     most_columns=32_767,
     longest_label=32_000,
     longest_text=2_000_000_000,
@@ -145,7 +145,7 @@ class StatisticsTable(ExportFile):
         first: dict[str, str] = {}
         for name in names:
             fault = _fault_of_name(rules, name)
-            other = first.setdefault(name if rules.tells_capitals else name.lower(), name)
+            other = first.setdefault(name if rules.is_case_sensitive else name.lower(), name)
             if fault is None and other != name:
                 fault = f"is to {rules.called} the same name as {other!r}: it does not tell capitals"
             if fault is not None:
@@ -240,8 +240,8 @@ class StatisticsTable(ExportFile):
         texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
         self._refuse_texts(name, texts)
         there = pc.unique(texts.drop_null()).to_pylist()
-        held = all(len(text.encode()) <= self.rules.longest_label and text == text.rstrip(" ") for text in there)
-        if not held or not 0 < len(there) <= MOST_LABELS:
+        fits = all(len(text.encode()) <= self.rules.longest_label and text == text.rstrip(" ") for text in there)
+        if not fits or not 0 < len(there) <= MOST_LABELS:
             return _Stored(cells=np.array(texts.fill_null("").to_pylist(), dtype=object))
         known = [text for text in rows.categories.get(name, ()) if text in set(there)]
         ordered = [*known, *sorted(set(there) - set(known))]

@@ -19,10 +19,11 @@ import numpy as np
 from anonkit.domains.coded_columns import FloatArray, IntArray
 from anonkit.dp_trees.additive_model.combination import Combination
 from anonkit.dp_trees.additive_model.synthetic_population import LeafProductModel
-from anonkit.mechanisms.accounting import AccountedDraw, GaussianDraw
 from anonkit.mechanisms.discrete_gaussian import gaussian_counts
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.published.exact_losses import RATE_BITS
+from anonkit.published.noisy_tables import GAUSSIAN
+from anonkit.published.statements.draws import Draw
 
 _ONE = 1 << RATE_BITS
 
@@ -31,18 +32,18 @@ _ONE = 1 << RATE_BITS
 class HistogramNoise:
     """Independent noise of one law for every cell of the histograms."""
 
-    draw: AccountedDraw | GaussianDraw
+    draw: Draw
 
     @property
     def scale(self) -> float:
         """Scale of the Laplace noise of the same variance, in rows: what is made of the counts reads their variance."""
-        if isinstance(self.draw, GaussianDraw):
+        if self.draw.law == GAUSSIAN:
             return math.sqrt(_ONE / self.draw.rate) / 2  # 2 scale**2 = sigma**2 = 1 / (2 rho)
         return float(_ONE) / self.draw.rate
 
     def added(self, counts: IntArray, words: UniformStream) -> IntArray:
         """Return counts with noise, same shape."""
-        noised = gaussian_counts if isinstance(self.draw, GaussianDraw) else noisy_counts
+        noised = gaussian_counts if self.draw.law == GAUSSIAN else noisy_counts
         return noised(counts, self.draw.rate, words)
 
 

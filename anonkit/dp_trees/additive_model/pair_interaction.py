@@ -28,10 +28,11 @@ from anonkit.dp_trees.grower import refuse_other_totals
 from anonkit.dp_trees.marginals.exact_tables import JointCounts, TripleCounts
 from anonkit.dp_trees.marginals.noisy_readings import Pair, Triple
 from anonkit.dp_trees.questions import Counter
-from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, AccountedDraw, rate_within
+from anonkit.mechanisms.accounting import draw_epsilon, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.private_selection import permute_and_flip
 from anonkit.mechanisms.query_sensitivity import sensitivity_of
+from anonkit.published.statements.draws import PERMUTE_AND_FLIP, Draw
 from anonkit.published.tree_attributes import TreeSchema
 from anonkit.randomness import Randomness
 
@@ -55,18 +56,18 @@ class PairInteraction(ClassPairs):
         """For each attribute the group of each of its codes where it is one of three, shape (codes,)."""
         return groups_of(self.schema, MOST_FEW_CELLS)
 
-    def draw(self, units: int) -> AccountedDraw:
+    def draw(self, units: int) -> Draw:
         """Return the line of the account, for so many units of 2**-52 of epsilon."""
         query = PairGain()
         rate = rate_within(units, sensitivity_of(query))
-        return AccountedDraw(purpose=PURPOSE, mechanism=PERMUTE_AND_FLIP, rate=rate, query=query)
+        return Draw(name=PURPOSE, law=PERMUTE_AND_FLIP, rate=rate, query=query)
 
-    def least_gain(self, draw: AccountedDraw) -> int:
+    def least_gain(self, draw: Draw) -> int:
         """Return the gain from which on a pair leads the tree, in rows: the score of no pair, a public number."""
-        return self.rule.least_gain(draw.epsilon)
+        return self.rule.least_gain(draw_epsilon(draw))
 
     def gains(self, tables: Mapping[Pair, IntArray]) -> IntArray:
-        """Return what each candidate gains, in rows; what chance makes of it, a public number, is taken off.
+        """Return the gain of each candidate, in rows, less the gain by chance, a public number.
 
         Parameters
         ----------
@@ -90,7 +91,7 @@ class PairInteraction(ClassPairs):
         return np.array(found, dtype=np.int64)
 
     def gains_of_triples(self, tables: Mapping[Triple, IntArray]) -> IntArray:
-        """Return what each triple gains over the best two of its attributes; as `gains`, and of the same privacy.
+        """Return the gain of each triple over the best two of its attributes; as `gains`, and of the same privacy.
 
         Parameters
         ----------
@@ -104,7 +105,7 @@ class PairInteraction(ClassPairs):
         return np.array(found, dtype=np.int64)
 
     def gains_of_all(self, table: IntArray | None) -> IntArray:
-        """Return what all attributes gain over the best three of them; as `gains`, and of the same privacy.
+        """Return the gain of all attributes over the best three of them; as `gains`, and of the same privacy.
 
         Parameters
         ----------
@@ -119,8 +120,8 @@ class PairInteraction(ClassPairs):
             return np.zeros(0, dtype=np.int64)
         axes = range(1, table.ndim)
         fewer = max(
-            int(table.sum(axis=tuple(at for at in axes if at not in kept)).max(axis=0).sum())
-            for kept in combinations(axes, 3)
+            int(table.sum(axis=tuple(at for at in axes if at not in triple)).max(axis=0).sum())
+            for triple in combinations(axes, 3)
         )
         right = int(table.max(axis=0).sum())
         return np.array([right - fewer - math.floor(self.rule.chance(table.size))], dtype=np.int64)
@@ -151,7 +152,7 @@ class PairInteraction(ClassPairs):
 
     def choose(
         self,
-        draw: AccountedDraw,
+        draw: Draw,
         tables: Mapping[Pair, IntArray],
         randomness: Randomness,
         triples: Mapping[Triple, IntArray] | None = None,
@@ -170,7 +171,7 @@ class PairInteraction(ClassPairs):
 class Interaction:
     """The result of the choice, and its line of the account."""
 
-    draw: AccountedDraw
+    draw: Draw
     pair: Places | None
     """Numbers of two attributes, of three or of all; None where none were chosen."""
 
@@ -190,4 +191,4 @@ class Interaction:
     def named_in(self, schema: TreeSchema) -> dict[str, Any]:
         """Return the choice with the names of the schema, ready for JSON."""
         names = [schema.attributes[at].name for at in self.pair or ()]
-        return {"purpose": self.draw.purpose, "rate": self.draw.rate, "pair": names}
+        return {"purpose": self.draw.name, "rate": self.draw.rate, "pair": names}

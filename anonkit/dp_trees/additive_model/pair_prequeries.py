@@ -30,9 +30,10 @@ from anonkit.dp_trees.additive_model.pair_interaction import Interaction, PairIn
 from anonkit.dp_trees.marginals.exact_tables import error_of_independence
 from anonkit.dp_trees.marginals.noisy_readings import Pair, Reading, reading_draw
 from anonkit.dp_trees.questions import Counter
-from anonkit.mechanisms.accounting import AccountedDraw
+from anonkit.mechanisms.accounting import draw_units
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.query_sensitivity import MANY_PAIRS, STEPS, sensitivity_of
+from anonkit.published.statements.draws import Draw
 from anonkit.published.tree_attributes import TreeSchema
 from anonkit.randomness import Randomness
 
@@ -60,12 +61,12 @@ class DependenceWithinClasses(ClassPairs):
         """By how many rows one row moves what is read, at most; rounding to steps is apart."""
         return (sensitivity_of(self.query) - 2) / STEPS
 
-    def draw(self, units: int) -> AccountedDraw:
+    def draw(self, units: int) -> Draw:
         """Return the line of the account, for so many units of 2**-52 of epsilon."""
         return reading_draw(PURPOSE, units, self.query)
 
     def distance(self, tables: Mapping[Pair, IntArray]) -> float:
-        """Return what is read, in rows; 0 where chance explains all.
+        """Return the value of the reading, in rows; 0 where chance explains all.
 
         Parameters
         ----------
@@ -86,7 +87,7 @@ class DependenceWithinClasses(ClassPairs):
         largest = sorted(distances, reverse=True)
         return max(largest[0], math.fsum(largest[: self._summed]) / MANY_PAIRS)
 
-    def read(self, draw: AccountedDraw, tables: Mapping[Pair, IntArray], randomness: Randomness) -> Reading:
+    def read(self, draw: Draw, tables: Mapping[Pair, IntArray], randomness: Randomness) -> Reading:
         """Return the distance with the noise of a draw."""
         return Reading.of(draw, self.distance(tables), UniformStream(randomness.child(PURPOSE)))
 
@@ -101,21 +102,21 @@ class PairFindings:
     """The pair that leads the tree, if any; None where the rule makes no choice."""
 
     @property
-    def draws(self) -> tuple[AccountedDraw, ...]:
+    def draws(self) -> tuple[Draw, ...]:
         """Lines of the account."""
         return tuple(one.draw for one in (self.dependence, self.interaction) if one is not None)
 
     @property
     def units(self) -> int:
         """Privacy loss of one row, in units of 2**-52 of epsilon."""
-        return sum(draw.units for draw in self.draws)
+        return sum(draw_units(draw) for draw in self.draws)
 
     def grid(self, schema: TreeSchema, strength: float) -> PairGrid | None:
         """Return the grid that leads the tree, for a product of epsilon and rows; None where no pair was chosen."""
         return None if self.interaction is None else self.interaction.grid(schema, strength)
 
     def to_params(self, schema: TreeSchema) -> dict[str, Any]:
-        """Return what was read and chosen, ready for JSON."""
+        """Return the readings and the choice, ready for JSON."""
         return {
             "dependence": None if self.dependence is None else self.dependence.to_params(),
             "interaction": None if self.interaction is None else self.interaction.named_in(schema),
@@ -167,8 +168,8 @@ class PairQuestions:
             for_choice=choice_share_of(interaction.rule, trees=trees, in_cells=in_cells, is_free=is_free),
         )
 
-    def asked(self, counter: Counter, units: int, randomness: Randomness) -> PairFindings:
-        """Ask them, in one pass over the rows; in none where there is nothing to ask.
+    def measure(self, counter: Counter, units: int, randomness: Randomness) -> PairFindings:
+        """Measure the pairs, in one pass over the rows; in none where the rule has no query.
 
         Parameters
         ----------

@@ -39,26 +39,18 @@ from anonkit.dp_trees.additive_model.weighting import (
 from anonkit.dp_trees.grower import Watch, grow, refuse_other_totals
 from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
 from anonkit.dp_trees.microdata import without_empty
-from anonkit.dp_trees.plan import LEAF_COUNTS, Choices, NoisyClassCounts, Plan
+from anonkit.dp_trees.plan import Choices, NoisyClassCounts, Plan
 from anonkit.dp_trees.questions import CodedBatch, Counter
 from anonkit.dp_trees.split_selection import JointSelection
 from anonkit.dp_trees.tree_rows import Disjoint
-from anonkit.mechanisms.accounting import (
-    LAPLACE,
-    AccountedDraw,
-    Accounting,
-    ApproximateAccounting,
-    GaussianDraw,
-    rounded_up,
-    shares,
-    units_of,
-)
+from anonkit.mechanisms.accounting import Accounting, draw_units, rounded_up, shares, units_of
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.promises.guarantee import ADD_OR_REMOVE, changed_rows
 from anonkit.published.additive_scores import AdditiveScores, places_of, region_of_nodes
 from anonkit.published.column_means import Table
-from anonkit.published.noisy_tables import GAUSSIAN, MISSING_ABOVE, format_of, is_faint, noise_variance
+from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE, MISSING_ABOVE, format_of, is_faint, noise_variance
 from anonkit.published.one_thread import one_thread
+from anonkit.published.statements.draws import Draw
 from anonkit.published.tree_attributes import TreeSchema
 from anonkit.published.tree_model import FORMATS, PublishedForest
 from anonkit.randomness import Randomness
@@ -84,7 +76,7 @@ class StackedPlan:
     adjacency: str = ADD_OR_REMOVE
     rows: int = 0
     """The public or noisy number of rows that the rule has read."""
-    counted: tuple[AccountedDraw, ...] = ()
+    counted: tuple[Draw, ...] = ()
     """Earlier draws: the number of rows, where it is not public; the histogram of a numeric target."""
     found: PairFindings = field(default_factory=PairFindings)
     """Results of the private pre-queries on pairs of attributes."""
@@ -92,7 +84,7 @@ class StackedPlan:
     """The public splits of the first levels, where a pair was chosen."""
     delta: Fraction = Fraction(0)
     """For the unit of privacy, spent on the histograms; 0: their noise is Laplace noise."""
-    tells_noise: bool = False
+    states_noise: bool = False
     """True where a delta was given: the rule then says which noise the histograms have."""
 
     @property
@@ -147,11 +139,11 @@ class StackedPlan:
         delta : Fraction
             0 where none may be spent on histograms.
         """
-        left, plan = replace(self.histogram_loss, delta=delta), replace(self, tells_noise=True)
-        asked = gaussian_histograms(
-            left.units, left.row_rho_units, max(1, self.rule.asked), len(self.schema.attributes)
+        left, plan = replace(self.histogram_loss, delta=delta), replace(self, states_noise=True)
+        rule_counts = gaussian_histograms(
+            left.units, left.row_rho_units, max(1, self.rule.measured), len(self.schema.attributes)
         )
-        return replace(plan, rule=self.rule.asking(asked), delta=delta) if asked else plan
+        return replace(plan, rule=self.rule.measuring(rule_counts), delta=delta) if rule_counts else plan
 
     @property
     def noise_law(self) -> str:
@@ -159,9 +151,9 @@ class StackedPlan:
         return GAUSSIAN if self.delta else LAPLACE
 
     @cached_property
-    def histogram_draw(self) -> AccountedDraw | GaussianDraw:
+    def histogram_draw(self) -> Draw:
         """One line: each row is in one cell of the histogram of every attribute."""
-        times = max(1, self.rule.asked)
+        times = max(1, self.rule.measured)
         left, law = self.histogram_loss, self.noise_law
         return left.table(law, "histograms by class", left.whole(law), times)
 
@@ -197,33 +189,26 @@ class StackedPlan:
             "rows": self.rows,
             "depth": self.rule.depth,
             "regions": self.rule.region_depth,
-            "asked": self.rule.asked,
+            "asked": self.rule.measured,
             "bins": self.rule.cells,
             "weights": self.rule.weights > 0,
             "calibration": self.rule.slope > 0,
             **self.found.to_params(self.schema),
-            **({"noise": self.noise_law} if self.tells_noise else {}),
+            **({"noise": self.noise_law} if self.states_noise else {}),
         }
 
-    def accounting(
-        self, step: NoisyStep | None, calibration: NoisyCalibration | None = None
-    ) -> Accounting | ApproximateAccounting:
+    def accounting(self, step: NoisyStep | None, calibration: NoisyCalibration | None = None) -> Accounting:
         """Return the whole account: the histograms in rho, where they have Gaussian noise."""
         learned = () if step is None else step.step.draws
         learned = learned if calibration is None else (*learned, calibration.step.draw)
         trees = self.trees_plan.accounting
         first, histograms = (*self.counted, *self.found.draws), self.histogram_draw
-        before = (*first, *trees.draws)
-        if isinstance(histograms, AccountedDraw):
-            return replace(trees, draws=(*before, histograms, *learned))
-        spent = sum(draw.units for draw in first) * changed_rows(self.rows_per_unit, self.adjacency)
-        return ApproximateAccounting(
-            epsilon=rounded_up(self.epsilon + Fraction(spent, 1 << 52)),
-            delta=rounded_up(self.delta),
-            draws=(*before, histograms, *learned),
-            rows_per_unit=self.rows_per_unit,
-            adjacency=self.adjacency,
-        )
+        draws = (*first, *trees.draws, histograms, *learned)
+        if not histograms.in_rho:
+            return replace(trees, draws=draws)
+        spent = sum(draw_units(draw) for draw in first) * changed_rows(self.rows_per_unit, self.adjacency)
+        claim = (rounded_up(self.epsilon + Fraction(spent, 1 << 52)), rounded_up(self.delta))
+        return replace(trees, draws=draws, claim=claim)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -252,7 +237,7 @@ class StackedForest(
     """Distribution that the noisy counts describe: rows are drawn from it."""
 
     @property
-    def accounting(self) -> Accounting | ApproximateAccounting:
+    def accounting(self) -> Accounting:
         """Every draw that was made."""
         return self.plan.accounting(self.step, self.calibration)
 
@@ -260,7 +245,7 @@ class StackedForest(
     def faint_missing(self) -> list[int]:
         """Numbers of the attributes whose count of missing does not exceed its noise, or was not measured."""
         draw = self.plan.histogram_draw
-        variance = noise_variance(draw.rate, GAUSSIAN if isinstance(draw, GaussianDraw) else LAPLACE)
+        variance = noise_variance(draw.rate, draw.law)
         return [
             at
             for at, (attribute, table) in enumerate(zip(self.plan.schema.attributes, self.histograms, strict=True))
@@ -271,7 +256,7 @@ class StackedForest(
     def totals(self) -> list[FloatArray]:
         """Rows by code of each number that was measured, in all regions and classes together; empty for the others."""
         draw, found = self.plan.histogram_draw, []
-        variance = noise_variance(draw.rate, GAUSSIAN if isinstance(draw, GaussianDraw) else LAPLACE)
+        variance = noise_variance(draw.rate, draw.law)
         for attribute, table in zip(self.plan.schema.attributes, self.histograms, strict=True):
             noisy = table.sum(axis=(0, 2)).astype(np.float64)
             if not isinstance(attribute.domain, Grid) or not noisy.size:
@@ -288,11 +273,11 @@ class StackedForest(
     def tables_of_target(self) -> list[Table]:
         """Noisy tables of the target with one attribute each, and with the leaves of each tree, with their variance."""
         draw = self.plan.histogram_draw
-        variance = noise_variance(draw.rate, GAUSSIAN if isinstance(draw, GaussianDraw) else LAPLACE)
+        variance = noise_variance(draw.rate, draw.law)
         found: list[Table] = [
             (table.sum(axis=0).T, variance * table.shape[0]) for table in self.histograms if table.shape[1]
         ]
-        rates = [one.rate for one in self.accounting.draws if one.purpose.startswith(LEAF_COUNTS)]
+        rates = [one.rate for one in self.accounting.draws if one.ends_path]
         for tree in self.forest.trees:
             leaves = [node.leaf.counts for node in tree if node.leaf is not None and node.leaf.counts is not None]
             if len(leaves) > 1:
@@ -323,11 +308,11 @@ def learn(plan: StackedPlan, counter: Counter, randomness: Randomness, watch: Wa
     plan = plan.for_classes(forest)
     regions = regions_of(forest, plan.rule.region_depth)
     words = UniformStream(randomness.child("noise of evidence"))
-    asked = asked_attributes(len(plan.schema.attributes), plan.rule.asked, randomness.child("attributes asked"))
-    sums = HistogramSums(forest=forest, regions=regions, asked=asked)
+    measured = chosen_attributes(len(plan.schema.attributes), plan.rule.measured, randomness.child("attributes asked"))
+    sums = HistogramSums(forest=forest, regions=regions, measured=measured)
     exact = counter.sum_up(sums)
     for at, table in enumerate(sums.tables(exact)):
-        if at in asked:
+        if at in measured:
             refuse_other_totals("histograms", int(table.sum()), counter.n_rows)
     noise = HistogramNoise(draw=plan.histogram_draw)
     histograms = sums.tables(noise.added(exact, words))
@@ -350,8 +335,8 @@ def learn(plan: StackedPlan, counter: Counter, randomness: Randomness, watch: Wa
     if plan.slope_units >= _FEWEST_UNITS:
         slope_sums = CalibrationSums(combination=combination)
         calibration = CalibrationStep(units=plan.slope_units).noisy(counter.sum_up(slope_sums), words)
-        drawn = world.draw(_CALIBRATION_ROWS, UniformStream(randomness.child("rows of the calibration"))).codes
-        curvature = expected_curvature(combination.calibration_features(places_of(forest, drawn), drawn))
+        codes = world.draw(_CALIBRATION_ROWS, UniformStream(randomness.child("rows of the calibration"))).codes
+        curvature = expected_curvature(combination.calibration_features(places_of(forest, codes), codes))
         combination = combination.sloped(*calibration.change(curvature, world.rows))
     return StackedForest(
         plan=plan,
@@ -368,7 +353,7 @@ def learn(plan: StackedPlan, counter: Counter, randomness: Randomness, watch: Wa
 def _evidence(
     plan: StackedPlan, forest: PublishedForest, regions: tuple[int, ...], histograms: Sequence[IntArray]
 ) -> tuple[LeafProductModel, Combination]:
-    """Return what noisy histograms say of the population, and the evidence made of them."""
+    """Return the population by noisy histograms, and the evidence made of them."""
     scale = HistogramNoise(draw=plan.histogram_draw).scale
     agreed = AgreedCounts.of(forest, regions, histograms, scale, plan.count_scale)
     return LeafProductModel.of(forest, regions, agreed), Combination.of(
@@ -376,12 +361,12 @@ def _evidence(
     )
 
 
-def asked_attributes(attributes: int, asked: int, randomness: Randomness) -> tuple[int, ...]:
+def chosen_attributes(attributes: int, number: int, randomness: Randomness) -> tuple[int, ...]:
     """Return the measured attributes, in order: a random choice without a look at the data, all where as many are."""
-    if asked >= attributes:
+    if number >= attributes:
         return tuple(range(attributes))
     lots = UniformStream(randomness).take(attributes)
-    return tuple(sorted(np.argsort(lots, kind="stable")[:asked].tolist()))
+    return tuple(sorted(np.argsort(lots, kind="stable")[:number].tolist()))
 
 
 def regions_of(forest: PublishedForest, depth: int) -> tuple[int, ...]:
@@ -401,12 +386,12 @@ class HistogramSums:
 
     forest: PublishedForest
     regions: tuple[int, ...]
-    asked: tuple[int, ...]
+    measured: tuple[int, ...]
     """Numbers of the attributes that are counted; the others have no codes."""
 
     @property
     def _codes(self) -> list[int]:
-        return [one.codes if at in self.asked else 0 for at, one in enumerate(self.forest.schema.attributes)]
+        return [one.codes if at in self.measured else 0 for at, one in enumerate(self.forest.schema.attributes)]
 
     @property
     def _sizes(self) -> list[int]:

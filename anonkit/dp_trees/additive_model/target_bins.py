@@ -15,13 +15,15 @@ from functools import cached_property
 
 import numpy as np
 
+from anonkit.budget_rules.model_queries import TABLE
 from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray
 from anonkit.domains.number_bins import Grid, NumberBins
 from anonkit.dp_trees.questions import CodedBatch
-from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, rate_within
+from anonkit.mechanisms.accounting import rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream
-from anonkit.published.noisy_tables import noise_variance
+from anonkit.published.noisy_tables import LAPLACE, noise_variance
+from anonkit.published.statements.draws import Draw
 from anonkit.published.tree_attributes import TreeSchema
 
 TARGET_SHARE = Fraction(1, 10)
@@ -52,15 +54,15 @@ def cells_for(epsilon: float, rows: float) -> int:
 
 
 def bins_for(epsilon: float, rows: float) -> int:
-    """Return how many bins are wanted, by the same facts as the cells."""
+    """Return the number of bins, by the same facts as the cells."""
     strength = epsilon * max(rows, 1.0)
     return next((bins for limit, bins in _BINS if strength < limit), _MOST_BINS)
 
 
-def histogram_draw(row_units: int) -> AccountedDraw:
+def histogram_draw(row_units: int) -> Draw:
     """Return the draw of the histogram, of what one row may cost in all: a row is in one of its cells."""
     rate = rate_within(int(row_units * TARGET_SHARE), 1)
-    return AccountedDraw(purpose="values of the target", mechanism=LAPLACE, rate=rate)
+    return Draw(name="values of the target", query=TABLE, law=LAPLACE, rate=rate)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,7 +72,7 @@ class TargetHistogram(ParamsPart, keys=("counts", "rate=draw.rate", "bins")):
     grid: Grid
     counts: IntArray
     """Noisy rows by cell, missing, where it can occur, the last, shape (grid.size,)."""
-    draw: AccountedDraw
+    draw: Draw
     bins: int
     """Bins that are wanted; cells with many rows can leave fewer."""
 
@@ -123,7 +125,7 @@ class TargetHistogram(ParamsPart, keys=("counts", "rate=draw.rate", "bins")):
         return np.where(labels < ends.size, cells, self.grid.cells).astype(np.int64)
 
     def bins_without(self, forbidden: BoolArray) -> BoolArray:
-        """Return which bins have none but forbidden cells, missing the last where it can occur, shape (n, classes).
+        """Return a mask of the bins with forbidden cells alone, missing the last if it can occur, shape (n, classes).
 
         Parameters
         ----------

@@ -27,9 +27,11 @@ from numpy.typing import NDArray
 from anonkit.budget_rules.model_queries import ClippedSum
 from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import FloatArray, IntArray
-from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, rate_within
+from anonkit.mechanisms.accounting import rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.mechanisms.query_sensitivity import sensitivity_of
+from anonkit.published.noisy_tables import LAPLACE
+from anonkit.published.statements.draws import Draw
 
 FEATURE_UNIT = 64
 """Features are in units of 1/64 of a natural logarithm."""
@@ -87,7 +89,7 @@ def probabilities(scores: IntArray) -> IntArray:
 
 
 def row_gradients(features: Features, labels: NDArray[np.integer[Any]], bound: int) -> IntArray:
-    """Return what each row adds to the gradient, shape (n_features, n_rows): at most `bound` in absolute sum."""
+    """Return the gradient of each row, shape (n_features, n_rows): at most `bound` in absolute sum."""
     shares = features.shares
     values = features.values[:, labels, np.arange(labels.size)]
     expected = (features.values * shares).sum(axis=1)
@@ -147,7 +149,7 @@ class WeightingStep:
     features: int
 
     @property
-    def draws(self) -> tuple[AccountedDraw, AccountedDraw]:
+    def draws(self) -> tuple[Draw, Draw]:
         """Return the two lines of the account: gradient and curvature."""
         curvature = math.floor(self.units * CURVATURE_SHARE)
         return (
@@ -159,17 +161,17 @@ class WeightingStep:
         """Noise the sums, the curvature's triangle once."""
         first, second = self.draws
         upper = np.triu_indices(self.features)
-        drawn = noisy_counts(curvature[upper], second.rate, words)
+        noisy_upper = noisy_counts(curvature[upper], second.rate, words)
         square = np.zeros((self.features, self.features), dtype=np.int64)
-        square[upper] = drawn
+        square[upper] = noisy_upper
         square = square + square.T - np.diag(np.diag(square))
         return NoisyStep(step=self, gradient=noisy_counts(gradient, first.rate, words), curvature=square)
 
 
-def _line(purpose: str, units: int, bound: int) -> AccountedDraw:
+def _line(purpose: str, units: int, bound: int) -> Draw:
     query = ClippedSum(bound=bound)
     rate = rate_within(units, sensitivity_of(query))
-    return AccountedDraw(purpose=purpose, mechanism=LAPLACE, rate=rate, query=query)
+    return Draw(name=purpose, law=LAPLACE, rate=rate, query=query)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -215,7 +217,7 @@ _SLOPE_DEVIATION, _INTERCEPT_DEVIATION = 0.35, 0.1
 
 
 def row_calibrations(features: Features, labels: NDArray[np.integer[Any]]) -> IntArray:
-    """Return what each row adds to the gradient, shape (n_features, n_rows): at most the bound in absolute sum.
+    """Return the gradient of each row, shape (n_features, n_rows): at most the bound in absolute sum.
 
     A row whose gradient could exceed the bound, were it of some other class, is scaled whatever its class is: the mean
     over classes, by the model's probabilities, stays 0, so that the cut moves neither slope nor intercepts.
@@ -254,7 +256,7 @@ class CalibrationStep:
     units: int
 
     @property
-    def draw(self) -> AccountedDraw:
+    def draw(self) -> Draw:
         """The line of the account."""
         return _line("gradient of the calibration", self.units, CALIBRATION_BOUND)
 

@@ -32,7 +32,7 @@ from anonkit.dp_trees.marginals.table_fit import (
     moved_nearer,
     wanted_tables,
 )
-from anonkit.dp_trees.marginals.table_plan import TableDraw, TablePlan, candidate_pairs, names_of, plan_of
+from anonkit.dp_trees.marginals.table_plan import TablePlan, candidate_pairs, names_of, plan_of
 from anonkit.dp_trees.marginals.tree_pairs import (
     Margins,
     MeasuredTable,
@@ -48,7 +48,6 @@ from anonkit.dp_trees.marginals.triple_choice import ChosenTriple, with_triple
 from anonkit.dp_trees.marginals.triple_mixture import mixtures_of_triple
 from anonkit.dp_trees.marginals.view_choice import ViewChoice, chosen_view, forecast_of
 from anonkit.dp_trees.questions import Counter
-from anonkit.mechanisms.accounting import AccountedDraw, ConcentratedChoice, GaussianDraw
 from anonkit.mechanisms.discrete_gaussian import gaussian_counts
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.mechanisms.private_selection import exponential_mechanism, permute_and_flip
@@ -57,6 +56,7 @@ from anonkit.published.marginal_tables import OneWayTable, PairTable, TripleTabl
 from anonkit.published.noisy_tables import LAPLACE, MISSING_ABOVE, is_faint, noise_variance
 from anonkit.published.one_thread import one_thread
 from anonkit.published.product_mixtures import ClassMixture, ProductMixtures
+from anonkit.published.statements.draws import Draw
 from anonkit.randomness import Randomness
 
 _ROUNDS = 20
@@ -119,7 +119,7 @@ class LearnedMarginals:
     mixtures: ProductMixtures
 
     @property
-    def draws(self) -> tuple[AccountedDraw | GaussianDraw | ConcentratedChoice, ...]:
+    def draws(self) -> tuple[Draw, ...]:
         """All lines of the account but that of the number of rows."""
         chosen = () if self.triple is None else (self.triple.draw,)
         return (*(reading.draw for reading in self.choice.readings), *chosen, *self.plan.draws)
@@ -281,7 +281,7 @@ def _triple_tables(
     return [(triple, _noisy(exact, plan.triple, randomness.child("table of the triple"), plan.law))]
 
 
-def _noisy(counts: IntArray, draw: TableDraw, randomness: Randomness, law: str) -> MeasuredTable:
+def _noisy(counts: IntArray, draw: Draw, randomness: Randomness, law: str) -> MeasuredTable:
     noised = noisy_counts if law == LAPLACE else gaussian_counts
     noisy = noised(counts, draw.rate, UniformStream(randomness))
     return MeasuredTable(counts=noisy, variance=noise_variance(draw.rate, law), rate=draw.rate)
@@ -290,7 +290,7 @@ def _noisy(counts: IntArray, draw: TableDraw, randomness: Randomness, law: str) 
 def _scores(
     exact: Mapping[Pair, IntArray], models: Mapping[Pair, FloatArray], explained: Mapping[Pair, int]
 ) -> dict[Pair, int]:
-    """Return how far models are off, less the noise that tables would get, in steps.
+    """Return the errors of models, less the noise that tables would get, in steps.
 
     Parameters
     ----------
@@ -304,7 +304,7 @@ def _scores(
     return {pair: error_steps(table, models[pair]) - explained[pair] for pair, table in exact.items()}
 
 
-def _explained(sizes: Mapping[Pair, FloatArray], draw: TableDraw, law: str) -> dict[Pair, int]:
+def _explained(sizes: Mapping[Pair, FloatArray], draw: Draw, law: str) -> dict[Pair, int]:
     """Return the expected noise of tables, in steps, as far as it is taken off their scores.
 
     Parameters
@@ -388,15 +388,15 @@ def _faint(
     for column, (name, table) in enumerate(zip(layout.names, one_ways, strict=True)):
         if not layout.schema.domains[name].has_missing:
             continue
-        told = [(table.counts[:, -1], table.variance)]
+        counts_of_missing = [(table.counts[:, -1], table.variance)]
         last = int(groups[column][-1])
         if np.count_nonzero(groups[column] == last) == 1:
-            told += [
+            counts_of_missing += [
                 (np.take(table.counts, last, axis=1 + pair.index(column)), table.variance)
                 for pair, table in known.items()
                 if column in pair
             ]
-        if is_faint(told, MISSING_ABOVE):
+        if is_faint(counts_of_missing, MISSING_ABOVE):
             found.append(int(layout.offsets[column + 1]) - 1)
     return np.array(found, dtype=np.int64)
 
@@ -408,5 +408,5 @@ def _between_columns(layout: ColumnLayout) -> FloatArray:
 
 
 def components_of(rows: float) -> int:
-    """Return how many components the mixture of a class of so many rows has."""
+    """Return the number of components of the mixture of a class of so many rows."""
     return min(max(int(rows) // rule.ROWS_A_COMPONENT, 1), rule.COMPONENTS)

@@ -28,11 +28,13 @@ from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import BoolArray, Codes, FloatArray, IntArray
 from anonkit.domains.number_bins import Grid
 from anonkit.dp_trees.questions import CodedBatch
-from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, rate_within
+from anonkit.mechanisms.accounting import rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.mechanisms.private_selection import permute_and_flip
 from anonkit.mechanisms.query_sensitivity import STEPS, sensitivity_of
 from anonkit.published.marginal_tables import MarginalSchema
+from anonkit.published.noisy_tables import LAPLACE
+from anonkit.published.statements.draws import Draw
 
 Pair = tuple[int, int]
 """Two columns by number, the lower first."""
@@ -179,7 +181,7 @@ def private_best(
     return chosen
 
 
-def reading_draw(purpose: str, units: int, query: ModelQuery) -> AccountedDraw:
+def reading_draw(purpose: str, units: int, query: ModelQuery) -> Draw:
     """Return the line of the account of a reading.
 
     Parameters
@@ -190,19 +192,19 @@ def reading_draw(purpose: str, units: int, query: ModelQuery) -> AccountedDraw:
     query : ModelQuery
     """
     rate = rate_within(units, sensitivity_of(query))
-    return AccountedDraw(purpose=purpose, mechanism=LAPLACE, rate=rate, query=query)
+    return Draw(name=purpose, law=LAPLACE, rate=rate, query=query)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading(ParamsPart, keys=("purpose=draw.purpose", "rate=draw.rate", "steps")):
+class Reading(ParamsPart, keys=("purpose=draw.name", "rate=draw.rate", "steps")):
     """A noisy reading, and its line of the account."""
 
-    draw: AccountedDraw
+    draw: Draw
     steps: int
     """Value of the reading, in steps."""
 
     @classmethod
-    def of(cls, draw: AccountedDraw, value: float, words: UniformStream) -> Self:
+    def of(cls, draw: Draw, value: float, words: UniformStream) -> Self:
         """Read a number of rows, which one row moves by the sensitivity of the draw at most, less the rounding."""
         exactly = np.array([round(value * STEPS)], dtype=np.int64)
         return cls(draw=draw, steps=int(noisy_counts(exactly, draw.rate, words)[0]))

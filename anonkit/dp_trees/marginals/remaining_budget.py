@@ -11,14 +11,15 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from anonkit.budget_rules.model_queries import ModelQuery
+from anonkit.budget_rules.model_queries import TABLE, ModelQuery
 from anonkit.budget_rules.spike_rule import Amount
-from anonkit.mechanisms.accounting import AccountedDraw, ConcentratedChoice, GaussianDraw, rate_within
+from anonkit.mechanisms.accounting import rate_within
 from anonkit.mechanisms.concentrated_loss import changed_squared, rho_units_within
 from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE, changed_rows
 from anonkit.published.exact_losses import RATE_BITS
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
+from anonkit.published.statements.draws import EXPONENTIAL, Draw
 
 _ONE = 1 << RATE_BITS
 
@@ -35,7 +36,7 @@ class RemainingBudget:
     adjacency: str = ADD_OR_REMOVE
 
     def after(self, units: int) -> RemainingBudget:
-        """Return what is left when so many units of a row are spent."""
+        """Return the budget that is left after so many units of a row."""
         return replace(self, units=self.units - units)
 
     @property
@@ -53,17 +54,18 @@ class RemainingBudget:
         return pure, Amount(law=GAUSSIAN, loss=self.rho_units / self.squared / _ONE)
 
     def whole(self, law: str) -> int:
-        """Return what the stages share: units of epsilon of a row, or of rho of the unit of privacy."""
+        """Return the budget that the stages share: units of epsilon of a row, or of rho of the unit of privacy."""
         return self.units if law == LAPLACE else self.rho_units
 
-    def table(self, law: str, purpose: str, units: int, times: int = 1) -> AccountedDraw | GaussianDraw:
+    def table(self, law: str, purpose: str, units: int, times: int = 1) -> Draw:
         """Return the draw of the noise of so many tables, for a part of `whole`."""
         if law == LAPLACE:
             rate = rate_within(units // times, 1)
-            return AccountedDraw(purpose=purpose, mechanism=LAPLACE, rate=rate, times=times)
-        return GaussianDraw(purpose=purpose, rate=units // self.squared // times, times=times)
+            return Draw(name=purpose, query=TABLE, law=LAPLACE, rate=rate, times=times)
+        rate = units // self.squared // times
+        return Draw(name=purpose, query=TABLE, law=GAUSSIAN, rate=rate, times=times, in_rho=True)
 
-    def choice(self, purpose: str, units: int, query: ModelQuery, times: int) -> ConcentratedChoice:
+    def choice(self, purpose: str, units: int, query: ModelQuery, times: int) -> Draw:
         """Return the draw of so many choices by the exponential mechanism, for a part of the rho.
 
         Notes
@@ -73,7 +75,7 @@ class RemainingBudget:
         changed = changed_rows(self.rows_per_unit, self.adjacency)
         a_choice = units // changed**2 // times
         rate = math.isqrt(8 * a_choice * _ONE) // sensitivity_of(query)
-        return ConcentratedChoice(purpose=purpose, rate=rate, query=query, times=times)
+        return Draw(name=purpose, query=query, law=EXPONENTIAL, rate=rate, times=times, in_rho=True)
 
     @property
     def row_rho_units(self) -> int:

@@ -11,21 +11,10 @@ from anonkit.budget_rules import marginal_rule as rule
 from anonkit.budget_rules.model_queries import PairError
 from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout, Pair
 from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
-from anonkit.mechanisms.accounting import (
-    PERMUTE_AND_FLIP,
-    AccountedDraw,
-    ConcentratedChoice,
-    GaussianDraw,
-    rate_within,
-    shares,
-)
+from anonkit.mechanisms.accounting import rate_within, shares
 from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.published.noisy_tables import LAPLACE
-
-TableDraw = AccountedDraw | GaussianDraw
-"""Noise on tables, paid in epsilon or in rho."""
-ChoiceDraw = AccountedDraw | ConcentratedChoice
-"""Choices of pairs: permute-and-flip, paid in epsilon, or the exponential mechanism, paid in rho."""
+from anonkit.published.statements.draws import PERMUTE_AND_FLIP, Draw
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,21 +28,23 @@ class TablePlan:
     """Of the noise of all tables."""
     tied: bool = False
     """True where the first pair is one with the last column: the target."""
-    one_ways: tuple[TableDraw, ...]
+    one_ways: tuple[Draw, ...]
     """One a column."""
-    triple: TableDraw | None = None
+    triple: Draw | None = None
     """The table of three columns with the target; None where none was chosen."""
-    edges: ChoiceDraw | None = None
-    """Choices of the pairs that are chosen at once, a forest; None where columns alone are measured."""
-    tree: TableDraw | None = None
+    edges: Draw | None = None
+    """Choices of the pairs that are chosen at once, a forest: by permute-and-flip, or in rho.
+
+    None where columns alone are measured."""
+    tree: Draw | None = None
     """Their tables."""
-    choices: ChoiceDraw | None = None
+    choices: Draw | None = None
     """Choices of further pairs, each by the tables of all before it."""
-    pairs: TableDraw | None = None
+    pairs: Draw | None = None
     """Their tables."""
 
     @property
-    def draws(self) -> tuple[AccountedDraw | GaussianDraw | ConcentratedChoice, ...]:
+    def draws(self) -> tuple[Draw, ...]:
         """All lines, in the order in which they are drawn."""
         later = (self.triple, self.edges, self.tree, self.choices, self.pairs)
         return (*self.one_ways, *(draw for draw in later if draw is not None))
@@ -117,20 +108,20 @@ def plan_of(
 
 def candidate_pairs(layout: ColumnLayout) -> tuple[Pair, ...]:
     """Return the pairs that may be measured: all of them, or none where there are too many values for memory."""
-    return layout.pairs if can_hold(layout) else ()
+    return layout.pairs if fits_in_memory(layout) else ()
 
 
-def can_hold(layout: ColumnLayout) -> bool:
+def fits_in_memory(layout: ColumnLayout) -> bool:
     """Return True if the tables of all pairs of columns fit into memory, for every class."""
-    return rule.can_hold(layout.sizes, layout.classes)
+    return rule.pairs_fit(layout.sizes, layout.classes)
 
 
-def _choice(left: RemainingBudget, law: str, purpose: str, units: int, times: int) -> ChoiceDraw:
+def _choice(left: RemainingBudget, law: str, purpose: str, units: int, times: int) -> Draw:
     if law != LAPLACE:
         return left.choice(purpose, units, PairError(), times)
     query = PairError()
     rate = rate_within(units // times, sensitivity_of(query))
-    return AccountedDraw(purpose=purpose, mechanism=PERMUTE_AND_FLIP, rate=rate, query=query, times=times)
+    return Draw(name=purpose, law=PERMUTE_AND_FLIP, rate=rate, query=query, times=times)
 
 
 def names_of(layout: ColumnLayout, pair: Pair) -> tuple[str, str]:

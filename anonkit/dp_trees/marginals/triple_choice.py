@@ -23,11 +23,12 @@ from anonkit.dp_trees.marginals.exact_tables import ExactTables, TripleCounts, l
 from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout, Reading, Triple, reading_draw
 from anonkit.dp_trees.marginals.view_choice import ViewChoice, forecast_of
 from anonkit.dp_trees.questions import Counter
-from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, AccountedDraw, rate_within
+from anonkit.mechanisms.accounting import draw_units, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.private_selection import permute_and_flip
 from anonkit.mechanisms.query_sensitivity import STEPS, sensitivity_of
 from anonkit.published.marginal_tables import groups_of_values
+from anonkit.published.statements.draws import PERMUTE_AND_FLIP, Draw
 from anonkit.randomness import Randomness
 
 READING = "relation of the target to pairs"
@@ -35,10 +36,10 @@ CHOICE = "triple with the target"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ChosenTriple(ParamsPart, keys=("purpose=draw.purpose", "rate=draw.rate", "names")):
+class ChosenTriple(ParamsPart, keys=("purpose=draw.name", "rate=draw.rate", "names")):
     """The result of the choice, and its line of the account."""
 
-    draw: AccountedDraw
+    draw: Draw
     names: tuple[str, ...] = ()
     """Three columns; empty where none was chosen."""
     columns: tuple[int, ...] = ()
@@ -89,23 +90,23 @@ def with_triple(
     layout = exact.layout
     if not layout.anchored or not exact.pairs or choice.plan.tied or choice.plan.gain >= triple_rule.LITTLE_GAIN:
         return choice, None
-    asked = rule_of(layout, rows, whole / (1 << 52))
-    if not asked.most_groups:
+    rule = rule_of(layout, rows, whole / (1 << 52))
+    if not rule.most_groups:
         return choice, None
-    groups = groups_of(layout, asked.most_groups)
-    draw = reading_draw(READING, int(whole * Fraction(asked.reading_share)), TargetRelation())
-    reading = Reading.of(draw, best_pair(asked, exact, groups), UniformStream(randomness.child(READING)))
-    choice = _spending(replace(choice, readings=(*choice.readings, reading)), draw.units, exact, rows)
-    if not asked.is_little(reading.rows):
+    groups = groups_of(layout, rule.most_groups)
+    draw = reading_draw(READING, int(whole * Fraction(rule.reading_share)), TargetRelation())
+    reading = Reading.of(draw, best_pair(rule, exact, groups), UniformStream(randomness.child(READING)))
+    choice = _spending(replace(choice, readings=(*choice.readings, reading)), draw_units(draw), exact, rows)
+    if not rule.is_little(reading.rows):
         return choice, None
     query = TripleError()
-    rate = rate_within(int(whole * Fraction(asked.choice_share)), sensitivity_of(query))
-    paid = AccountedDraw(purpose=CHOICE, mechanism=PERMUTE_AND_FLIP, rate=rate, query=query)
-    counts = TripleCounts(layout=layout, groups=groups, triples=list(asked.triples))
+    rate = rate_within(int(whole * Fraction(rule.choice_share)), sensitivity_of(query))
+    paid = Draw(name=CHOICE, law=PERMUTE_AND_FLIP, rate=rate, query=query)
+    counts = TripleCounts(layout=layout, groups=groups, triples=list(rule.triples))
     tables = dict(counts.split(counter.sum_up(counts)))
     for table in tables.values():
         refuse_other_totals("table of a triple", table.sum(axis=1), exact.class_rows)
-    chosen = chosen_triple(asked, tables, max(reading.rows, 0.0), paid, UniformStream(randomness.child(CHOICE)))
+    chosen = chosen_triple(rule, tables, max(reading.rows, 0.0), paid, UniformStream(randomness.child(CHOICE)))
     triple = ChosenTriple(draw=paid)
     if chosen is not None:
         triple = ChosenTriple(
@@ -116,25 +117,25 @@ def with_triple(
             exact=tables[chosen],
         )
         choice = replace(choice, plan=replace(choice.plan, edges=0, gain=0.0))
-    return _spending(choice, paid.units, exact, rows), triple
+    return _spending(choice, draw_units(paid), exact, rows), triple
 
 
-def best_pair(asked: TripleRule, exact: ExactTables, groups: Sequence[IntArray]) -> float:
-    """Return how much the best pair speaks of the target beyond chance, in rows; one row moves it by one at most."""
+def best_pair(rule: TripleRule, exact: ExactTables, groups: Sequence[IntArray]) -> float:
+    """Return the dependence of the target on the best pair beyond chance, in rows; its sensitivity is one row."""
     found = []
     for first, second in exact.pairs:
         table = exact.grouped((first, second), groups)
         flat = table.reshape(len(table), -1)
-        found.append(relation(flat) - asked.chance(flat.shape[1]))
+        found.append(relation(flat) - rule.chance(flat.shape[1]))
     return max(found)
 
 
-def scores_of(asked: TripleRule, tables: Mapping[Triple, IntArray], pairs: float) -> IntArray:
+def scores_of(rule: TripleRule, tables: Mapping[Triple, IntArray], pairs: float) -> IntArray:
     """Return the scores of all triples, in steps, where none at all scores 0.
 
     Parameters
     ----------
-    asked : TripleRule
+    rule : TripleRule
     tables : mapping
         Of each triple the counts of class by cell.
     pairs : float
@@ -145,16 +146,16 @@ def scores_of(asked: TripleRule, tables: Mapping[Triple, IntArray], pairs: float
     Private: to be chosen by alone. One row moves each by `STEPS` and one step of rounding at most, up or down.
     """
     least = {
-        cells: int(np.ceil((asked.least(cells) + pairs) * STEPS)) for cells in {t.shape[1] for t in tables.values()}
+        cells: int(np.ceil((rule.least(cells) + pairs) * STEPS)) for cells in {t.shape[1] for t in tables.values()}
     }
     return np.array([round(relation(own) * STEPS) - least[own.shape[1]] for own in tables.values()], dtype=np.int64)
 
 
 def chosen_triple(
-    asked: TripleRule, tables: Mapping[Triple, IntArray], pairs: float, draw: AccountedDraw, words: UniformStream
+    rule: TripleRule, tables: Mapping[Triple, IntArray], pairs: float, draw: Draw, words: UniformStream
 ) -> Triple | None:
     """Choose a triple or none by permute-and-flip; parameters are those of `scores_of`."""
-    scores = np.append(0, scores_of(asked, tables, pairs))
+    scores = np.append(0, scores_of(rule, tables, pairs))
     (at,) = permute_and_flip(scores[np.newaxis], draw.rate, words).tolist()
     return list(tables)[at - 1] if at else None
 

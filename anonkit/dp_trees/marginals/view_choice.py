@@ -16,11 +16,12 @@ import numpy as np
 from anonkit.budget_rules.marginal_rule import Forecast
 from anonkit.budget_rules.model_queries import ModelQuery, PairsDependence, TargetDependence
 from anonkit.budget_rules.spike_rule import Amount
-from anonkit.budget_rules.view_rule import AskedReading, ViewPlan, view_plan
+from anonkit.budget_rules.view_rule import ReadingQuery, ViewPlan, view_plan
 from anonkit.domains.coded_columns import FloatArray
 from anonkit.dp_trees.marginals.exact_tables import ExactTables, least_error
 from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout, Pair, Reading, reading_draw
 from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
+from anonkit.mechanisms.accounting import draw_units
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.randomness import Randomness
 
@@ -78,7 +79,7 @@ class _ReadingTaker:
         """Budget of the tables after the readings so far."""
         return self.left.amounts
 
-    def read(self, asked: AskedReading) -> float:
+    def read(self, asked: ReadingQuery) -> float:
         """Charge a reading, draw it, and return it in rows."""
         query: ModelQuery = TargetDependence()
         if asked.joined is None:
@@ -88,18 +89,18 @@ class _ReadingTaker:
             value = saved(self.forecasts[asked.is_split], asked.edges, asked.joined, errors)
             query = PairsDependence(pairs=asked.edges)
         draw = reading_draw(asked.purpose, int(self._whole * Fraction(asked.share)), query)
-        self.left = self.left.after(draw.units)
+        self.left = self.left.after(draw_units(draw))
         reading = Reading.of(draw, value, UniformStream(self._randomness.child(asked.purpose)))
         self.readings.append(reading)
         return reading.rows
 
     def _dependence(self) -> float:
-        """Return how far columns are from independence of the target: the mean, in rows."""
+        """Return the mean distance of columns from independence of the target, in rows."""
         return float(np.mean([least_error(table) for table in self._exact[True].columns]))
 
 
 def saved(forecast: Forecast, edges: int, joined: Amount, errors: FloatArray) -> float:
-    """Return what the tables of the best forest of so many pairs save over independence, in rows.
+    """Return the error that the tables of the best forest of so many pairs save over independence, in rows.
 
     Parameters
     ----------

@@ -7,15 +7,14 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Self
+from typing import Self, cast
 
 from anonkit.domains.found_domains import FoundDomains
 from anonkit.domains.public_rules import PublicRules
 from anonkit.dp_trees.release.declared_schema import CentralMethod
-from anonkit.dp_trees.release.drawn_rows import domains_budget
 from anonkit.dp_trees.release.private_domains import FINDING_SHARE, DomainSearch, undeclared_columns
 from anonkit.errors import PolicyError
-from anonkit.mechanisms.accounting import units_of
+from anonkit.mechanisms.accounting import Accounting, units_of
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.parameters import check_number, parameter
 from anonkit.policy.declaration import Policy
@@ -24,7 +23,6 @@ from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.promises.guarantee import REPLACE
 from anonkit.protocols import Draft, Engine, Source
 from anonkit.randomness import Randomness
-from anonkit.report.blocks import Budget
 
 PUBLIC_COLUMNS = ("That the table has these columns, with their names and their types, is public knowledge.",)
 """Conditions of a promise whose domains were found privately."""
@@ -99,13 +97,13 @@ class DeltaMethod(CentralMethod):
         self.check_rules(policy)
 
     def epsilon_left(self, policy: Policy) -> Fraction:
-        """Return what is left of epsilon, for the unit of privacy, when the domains are found."""
+        """Return the epsilon, for the unit of privacy, that the search for domains leaves."""
         found = policy.found_domains
         spent = Fraction(0) if found is None else found.row_epsilon * self.changed_rows
         return Fraction(self.epsilon) - spent
 
     def delta_left(self, policy: Policy) -> Fraction:
-        """Return what is left of delta when the domains are found: the other half."""
+        """Return the delta that the search for domains leaves: the other half."""
         return Fraction(self.delta) / (1 if policy.found_domains is None else 2)
 
     def without_search(self, policy: Policy) -> tuple[Self, Policy]:
@@ -121,17 +119,10 @@ class DeltaMethod(CentralMethod):
         return left, replace(policy, found_domains=None)
 
     def charged(self, draft: Draft, found: FoundDomains) -> Draft:
-        """Return the draft of the method that `without_search` gave, with the search in its account and its budget."""
-        lines = [line.to_params() for line in found.lines]
-        budget: Budget = {
-            **draft.details["budget"],
-            "epsilon": float(self.epsilon),
-            "delta": float(self.delta),
-            **domains_budget(found.lines),
-        }
-        drawn: Any = draft.params["accounting"]
-        params = {**draft.params, **self.told, "accounting": [*lines, *drawn]}
-        return replace(draft, params=params, details={**draft.details, "budget": budget})
+        """Return the draft of the method that `without_search` gave, with the search in its statement."""
+        accounting = cast(Accounting, draft.statement)
+        statement = accounting.after_search(found.lines, float(self.epsilon), float(self.delta))
+        return replace(draft, published={**draft.published, **self.method_entry}, statement=statement)
 
     def approximate_promise(self, policy: Policy, *bounds: str) -> ApproximateDP:
         """Return the promise of the given epsilon and delta."""

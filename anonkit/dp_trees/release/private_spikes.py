@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, Self, cast
+from typing import Self, cast
 
 import numpy as np
 
+from anonkit.budget_rules.model_queries import TABLE
 from anonkit.budget_rules.spike_rule import (
     FEWEST_VALUES,
     candidates_of,
@@ -34,7 +35,7 @@ from anonkit.dp_trees.grower import refuse_other_totals
 from anonkit.dp_trees.questions import CodedBatch
 from anonkit.dp_trees.release.coded_rows import counted
 from anonkit.dp_trees.release.delta_method import DeltaMethod
-from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, rate_within
+from anonkit.mechanisms.accounting import Accounting, draw_units, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.parameters import check_choice, parameter
 from anonkit.policy.column_declarations import Column, ColumnType, Role
@@ -42,9 +43,10 @@ from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import NumericAttribute, public_attribute
 from anonkit.protocols import Draft, Engine, Method, Progress, Source
 from anonkit.published.marginal_tables import MarginalSchema
+from anonkit.published.noisy_tables import LAPLACE
+from anonkit.published.statements.draws import Draw
 from anonkit.published.tree_attributes import Attribute, Split
 from anonkit.randomness import Randomness
-from anonkit.report.blocks import Budget
 
 SEARCHES = ("private", "declared")
 
@@ -57,7 +59,7 @@ class SpikeHistogram(ParamsPart, keys=("name", "every", "counts", "rate=draw.rat
     values: WholeValues
     counts: IntArray
     """Of the candidates in ascending order, and of all other cells as the last."""
-    draw: AccountedDraw
+    draw: Draw
 
     @property
     def every(self) -> int | float:
@@ -112,8 +114,8 @@ class SpikeMethod(DeltaMethod):
         ruled = _in_rules(policy.constraints) if self.keeps_rules else set()
         names = [name for name in sorted(policy.names(Role.QUASI_IDENTIFIER, Role.SENSITIVE)) if name not in ruled]
         columns = [policy.column(name) for name in names]
-        asked = [public_attribute(column, policy.missing) for column in columns if self._may_have_spikes(column)]
-        return tuple(column for column in asked if isinstance(column, NumericAttribute))
+        attributes = [public_attribute(column, policy.missing) for column in columns if self._may_have_spikes(column)]
+        return tuple(column for column in attributes if isinstance(column, NumericAttribute))
 
     def _may_have_spikes(self, column: Column) -> bool:
         """Return True if a column has more numbers than cells, and no spikes that the policy names."""
@@ -122,13 +124,14 @@ class SpikeMethod(DeltaMethod):
         values = column.whole_values
         return values is not None and values.size > max(FEWEST_VALUES, getattr(self, "bins", 0))
 
-    def spike_draws(self, policy: Policy) -> tuple[AccountedDraw, ...]:
+    def spike_draws(self, policy: Policy) -> tuple[Draw, ...]:
         """Return the line of each histogram, before any data is seen."""
         columns = self.searched_columns(policy)
         return tuple(
-            AccountedDraw(
-                purpose=f"spikes of {column.name}",
-                mechanism=LAPLACE,
+            Draw(
+                name=f"spikes of {column.name}",
+                query=TABLE,
+                law=LAPLACE,
                 rate=rate_within(spike_units(self._row_units, len(columns)), 1),
             )
             for column in columns
@@ -139,7 +142,7 @@ class SpikeMethod(DeltaMethod):
         draws = self.spike_draws(policy)
         if not draws:
             return self
-        whole = Fraction(self.epsilon) - Fraction(sum(draw.units for draw in draws) * self.changed_rows, 1 << 52)
+        whole = Fraction(self.epsilon) - Fraction(sum(draw_units(draw) for draw in draws) * self.changed_rows, 1 << 52)
         epsilon = float(whole)
         epsilon = epsilon if Fraction(epsilon) <= whole else math.nextafter(epsilon, 0)
         return replace(self, epsilon=epsilon, spikes="declared")
@@ -167,22 +170,17 @@ class SpikeMethod(DeltaMethod):
         return self._with_search(draft, policy, histograms)
 
     def _with_search(self, draft: Draft, policy: Policy, histograms: Sequence[SpikeHistogram]) -> Draft:
-        """Return the draft with the search in its account, its budget and its notes."""
-        lines, promised = [one.draw for one in histograms], cast(Method, self).guarantee(policy)
-        budget: Budget = {
-            **draft.details["budget"],
-            "epsilon": float(promised.to_dict()["parameters"]["epsilon"]),
-            "domains": [{"name": line.purpose, "epsilon": line.epsilon, "delta": 0.0} for line in lines],
-        }
-        drawn: Any = draft.params["accounting"]
-        params = {
-            **draft.params,
-            **self.told,
-            "accounting": [*(line.to_params() for line in lines), *drawn],
-            "spikes": [one.to_params() for one in histograms],
-        }
+        """Return the draft with the search in its statement and its notes."""
+        accounting, promised = cast(Accounting, draft.statement), cast(Method, self).guarantee(policy)
+        epsilon = float(promised.to_dict()["parameters"]["epsilon"])
+        published = {**draft.published, **self.method_entry, "spikes": [one.to_params() for one in histograms]}
         notes = tuple(_note(one) for one in histograms if one.found)
-        return replace(draft, params=params, notes=(*draft.notes, *notes), details={**draft.details, "budget": budget})
+        return replace(
+            draft,
+            published=published,
+            statement=accounting.after_search([one.draw for one in histograms], epsilon, 0),
+            notes=(*draft.notes, *notes),
+        )
 
 
 def candidate_counts(batch: CodedBatch, sizes: Sequence[int]) -> IntArray:

@@ -21,6 +21,7 @@ from anonkit.budget_rules.forest_rule import (
     is_dependent,
     rule_for,
 )
+from anonkit.budget_rules.model_queries import TABLE
 from anonkit.domains.number_bins import NumberBins, notes_on_bins
 from anonkit.dp_trees.additive_model.pair_prequeries import PairFindings, PairQuestions
 from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, learn
@@ -37,12 +38,12 @@ from anonkit.dp_trees.microdata import cells_of
 from anonkit.dp_trees.release import declared_schema
 from anonkit.dp_trees.release.coded_rows import counted, counter_of
 from anonkit.dp_trees.release.declared_schema import CellMethod
-from anonkit.dp_trees.release.drawn_rows import column_entries
 from anonkit.dp_trees.release.private_spikes import SpikeMethod
 from anonkit.dp_trees.release.stacked_rows import check_shown_rules, microdata_of, shown_rules
-from anonkit.dp_trees.release.tree_releases import generalized, per_level
+from anonkit.dp_trees.release.synthetic_rows import column_entries
+from anonkit.dp_trees.release.tree_releases import generalized
 from anonkit.dp_trees.split_selection import LARGEST_TABLE
-from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, rate_within
+from anonkit.mechanisms.accounting import Accounting, draw_units, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.parameters import check_integer, parameter
 from anonkit.policy.declaration import Policy
@@ -56,7 +57,8 @@ from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.promises.guarantee import Guarantee
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.column_means import means_of, notes_on_means, notes_on_target
-from anonkit.published.noisy_tables import KEY, MISSING_ABOVE
+from anonkit.published.noisy_tables import KEY, LAPLACE, MISSING_ABOVE
+from anonkit.published.statements.draws import Draw
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
 
@@ -120,12 +122,12 @@ class StackedMethod(CellMethod, SpikeMethod):
         return public_domains(policy, target_required=True, ruled=self.keeps_rules)
 
     @property
-    def _counting(self) -> AccountedDraw | None:
+    def _counting(self) -> Draw | None:
         """The draw of the number of rows, where it is not public."""
         if self.n_rows:
             return None
         rate = rate_within(int(self._row_units * ROWS_SHARE), 1)
-        return AccountedDraw(purpose="number of rows", mechanism=LAPLACE, rate=rate)
+        return Draw(name="number of rows", query=TABLE, law=LAPLACE, rate=rate)
 
     def guarantee(self, policy: Policy) -> Guarantee:
         """State the promise: epsilon, in whole units, whatever the rule divides it into."""
@@ -158,7 +160,7 @@ class StackedMethod(CellMethod, SpikeMethod):
         self,
         policy: Policy,
         rows: float,
-        counting: AccountedDraw | None,
+        counting: Draw | None,
         numbers: TargetHistogram | None = None,
         found: PairFindings | None = None,
     ) -> StackedPlan:
@@ -178,7 +180,7 @@ class StackedMethod(CellMethod, SpikeMethod):
         """
         domains = self._public(policy)
         drawn = tuple(draw for draw in (counting, None if numbers is None else numbers.draw) if draw is not None)
-        left = self._row_units - sum(draw.units for draw in drawn)
+        left = self._row_units - sum(draw_units(draw) for draw in drawn)
         found = found or PairFindings()
         left -= found.units
         schema = schema_of(domains, 1) if numbers is None else replace(schema_of(domains, 1), classes=numbers.classes)
@@ -218,7 +220,7 @@ class StackedMethod(CellMethod, SpikeMethod):
         return rule.with_choices(depth=self.depth - 1 if self.depth else None, cells=self.bins or None)
 
     def questions_of(self, plan: StackedPlan) -> PairQuestions:
-        """Return what the rule asks of pairs of attributes before the model is learned."""
+        """Return the queries of the rule on pairs of attributes before the model is learned."""
         return PairQuestions.of(
             plan.rule,
             plan.schema,
@@ -257,8 +259,8 @@ class StackedMethod(CellMethod, SpikeMethod):
         progress("growing", 0.0)
         if policy.found_domains is not None:
             method, declared = self.without_search(policy)
-            drawn = method.release(source, declared, engine=engine, rng=rng, progress=progress)
-            return self.charged(drawn, policy.found_domains)
+            draft = method.release(source, declared, engine=engine, rng=rng, progress=progress)
+            return self.charged(draft, policy.found_domains)
         if self.searched_columns(policy):
             return self.released_after_search(source, policy, engine=engine, rng=rng, progress=progress)
         keep = self.used_rows(source, policy, engine, rng)
@@ -270,7 +272,7 @@ class StackedMethod(CellMethod, SpikeMethod):
         numbers = self._numbers(source, policy, engine, rng, keep, rows)
         plan = self.plan(policy, rows, counting, numbers)
         counter = counter_of(source, engine, plan.schema, keep)
-        if (found := self.questions_of(plan).asked(counter, plan.row_units, rng)).units:
+        if (found := self.questions_of(plan).measure(counter, plan.row_units, rng)).units:
             coded, plan = plan.schema, self.plan(policy, rows, counting, numbers, found)
             counter = counter if plan.schema == coded else counter_of(source, engine, plan.schema, keep)
         n_public_levels, levels = (
@@ -284,7 +286,8 @@ class StackedMethod(CellMethod, SpikeMethod):
             lambda level: progress("growing", (level - n_public_levels) / (levels - n_public_levels)),
         )
         claim = (float(self.epsilon), float(self.delta)) if self._delta_may_pay(plan.schema) else (self._claim, 0)
-        return stacked_draft(learned, policy, engine, rng, self.as_, claim, self.told, numbers)
+        statement = replace(learned.accounting, claim=claim)
+        return stacked_draft(learned, statement, policy, engine, rng, self.as_, self.method_entry, numbers)
 
 
 def schema_of(domains: PublicDomains, cells: int) -> TreeSchema:
@@ -294,20 +297,22 @@ def schema_of(domains: PublicDomains, cells: int) -> TreeSchema:
 
 def stacked_draft(
     learned: StackedForest,
+    statement: Accounting,
     policy: Policy,
     engine: Engine,
     rng: Randomness,
     form: str,
-    claim: tuple[float, float],
-    told: Mapping[str, Any],
+    method_entry: Mapping[str, Any],
     numbers: TargetHistogram | None = None,
 ) -> Draft:
-    """Return the draft of a learned model: synthetic rows or cells, params and budget.
+    """Return the draft of a learned model: synthetic rows or cells, params and statement.
 
     Parameters
     ----------
     learned : StackedForest
-        The noisy model, with the accounting of every draw made for it.
+        The noisy model.
+    statement : Accounting
+        Every draw that was made for it, and the promised epsilon and delta.
     policy : Policy
     engine : Engine
         Holds or draws the rows.
@@ -315,9 +320,7 @@ def stacked_draft(
         Key of the release; the rows are drawn from a child of it.
     form : {"microdata", "cells"}
         Synthetic rows, or the leaves as generalized cells with noisy counts.
-    claim : pair of float
-        The promised epsilon and delta, at least the sum of the draws.
-    told : mapping
+    method_entry : mapping
         Public facts about the method for the params.
     numbers : TargetHistogram, optional
         The noisy histogram of a numeric target, whose bins are the classes of the model.
@@ -333,20 +336,20 @@ def stacked_draft(
     else:
         table, columns = generalized(cells_of(learned.forest), policy)
         data = engine.hold(table)
-    accounting, rule = learned.accounting, learned.plan.rule
-    params = {**told, "rule": learned.plan.stated_rule(), **learned.to_params(), **accounting.to_params()}
-    params["columns"] = columns
+    rule = learned.plan.rule
+    published = {**method_entry, "rule": learned.plan.stated_rule(), **learned.to_params(), "columns": columns}
     if ruled is not None:
-        params[KEY] = MISSING_ABOVE
-        params |= ruled.to_params()
+        published[KEY] = MISSING_ABOVE
+        published |= ruled.to_params()
     if numbers is not None:
-        params["target"] = {**params["target"], "histogram": numbers.to_params()}
+        published["target"] = {**published["target"], "histogram": numbers.to_params()}
     if policy.is_conditional:
-        params["conditions"] = list(conditions_of(policy))
-    means = {} if ruled is None else means_of(params)
+        published["conditions"] = list(conditions_of(policy))
+    means = {} if ruled is None else means_of({**published, **statement.to_params()})
     return Draft(
         data=data,
-        params=params,
+        published=published,
+        statement=statement,
         columns=column_entries(
             policy, {**learned.plan.schema.sizes, **({} if ruled is None else ruled.sizes)}, data.schema.names, means
         ),
@@ -357,7 +360,6 @@ def stacked_draft(
             *notes_on_means(means),
         ),
         details={
-            "budget": {"epsilon": claim[0], "delta": claim[1], "per_level": per_level(accounting)},
             "forest": {
                 "trees": len(learned.forest.trees),
                 "nodes": sum(len(tree) for tree in learned.forest.trees),

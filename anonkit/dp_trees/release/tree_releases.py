@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -22,11 +22,11 @@ from anonkit.dp_trees.plan import Choices, LabelOnly, NoisyClassCounts, Plan
 from anonkit.dp_trees.questions import Counter
 from anonkit.dp_trees.release.coded_rows import counter_of
 from anonkit.dp_trees.release.declared_schema import CellMethod, bins_parameter, schema_of
-from anonkit.dp_trees.release.drawn_rows import COUNT_COLUMN, DrawnPiece, column_entries, described
+from anonkit.dp_trees.release.synthetic_rows import COUNT_COLUMN, PieceSampler, column_entries, described
 from anonkit.dp_trees.split_selection import LARGEST_TABLE, SCORES, CutThenAttribute, JointSelection, SplitSelection
 from anonkit.dp_trees.tree_rows import ROWS
 from anonkit.errors import PolicyError
-from anonkit.mechanisms.accounting import AccountedDraw, Accounting, ApproximateAccounting
+from anonkit.mechanisms.accounting import Accounting
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.parameters import check_integer
 from anonkit.policy.declaration import Policy
@@ -37,7 +37,6 @@ from anonkit.published.released_cells import labelled
 from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
 from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness
-from anonkit.report.blocks import Expense
 
 
 def friedman_schuster(epsilon: float, schema: TreeSchema) -> float:
@@ -125,7 +124,7 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
         return None
 
     def published_claim(self) -> str | None:
-        """Return what the paper claims, where something else holds: its rate of choices may need half of it."""
+        """Return the claim of the paper, where something else holds: its rate of choices may need half of it."""
         trees = requested_trees(PAPER_TREES[self.name], vars(self), 0)
         if trees.slack == 1:
             return None
@@ -156,9 +155,11 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
         plan = self.plan(policy)
         reason = self.no_guarantee()
         if reason is not None:
-            drawn = f"Without looks that have no noise, what is drawn loses epsilon = {plan.accounting.epsilon:.4g}."
+            loss_words = (
+                f"Without looks that have no noise, what is drawn loses epsilon = {plan.accounting.epsilon:.4g}."
+            )
             return NoGuarantee(
-                reason=f"{reason} {drawn}",
+                reason=f"{reason} {loss_words}",
                 assumptions=public_assumptions(policy),
                 conditional=policy.conditional_columns,
             )
@@ -173,8 +174,8 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
         progress("growing", 0.0)
         counter = counter_of(source, engine, plan.schema, self.used_rows(source, policy, engine, rng))
         forest = self.grow(plan, counter, rng, progress)
-        accounted = self.no_guarantee() is None
-        return forest_draft(forest, plan.accounting, policy, engine, rng, self.as_, self.told, accounted=accounted)
+        accounting = replace(plan.accounting, is_void=self.no_guarantee() is not None)
+        return forest_draft(forest, accounting, policy, engine, rng, self.as_, self.method_entry)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,12 +183,12 @@ class GrownTrees(TreeMethod[Plan]):
     """A tree method of the common grower: its choices are in the table of `budget_rules.tree_rule`."""
 
     def selection(self, trees: RequestedTrees) -> SplitSelection:
-        """Return how splits are chosen."""
+        """Return the selection of splits."""
         kind = CutThenAttribute if trees.paper.split == CUTS else JointSelection
         return kind(score=SCORES[trees.score], mechanism=trees.paper.law, slack=trees.slack)
 
     def choices(self, schema: TreeSchema) -> Choices:
-        """Return what makes this method's trees."""
+        """Return the grower of this method's trees."""
         given = vars(self)
         trees = self.requested(schema)
         return Choices(
@@ -228,11 +229,9 @@ def forest_draft(
     engine: Engine,
     rng: Randomness,
     form: str,
-    told: Mapping[str, Any],
-    *,
-    accounted: bool,
+    method_entry: Mapping[str, Any],
 ) -> Draft:
-    """Return the draft of a noisy forest: synthetic rows or cells, params and budget.
+    """Return the draft of a noisy forest: synthetic rows or cells, params and statement.
 
     Parameters
     ----------
@@ -247,10 +246,8 @@ def forest_draft(
         Key of the release.
     form : {"microdata", "cells"}
         Synthetic rows, or the leaves as generalized cells with noisy counts.
-    told : mapping
+    method_entry : mapping
         Public facts about the method for the params.
-    accounted : bool
-        False where the method promises nothing: params then list no draws, and the budget is None.
 
     Privacy
     -------
@@ -263,22 +260,16 @@ def forest_draft(
     else:
         table, described = generalized(cells, policy)
         data = engine.hold(table)
-    params = {**told, **forest.to_params(), **accounting.to_params(), "columns": described}
-    if not accounted:
-        params["accounting"] = []
+    published = {**method_entry, **forest.to_params(), "columns": described}
     if policy.is_conditional:
-        params["conditions"] = list(conditions_of(policy))
+        published["conditions"] = list(conditions_of(policy))
     return Draft(
         data=data,
-        params=params,
+        published=published,
+        statement=accounting,
         columns=column_entries(policy, forest.schema.sizes, data.schema.names),
         notes=notes_on_bins(forest.schema.target, forest.schema.classes),
         details={
-            "budget": {
-                "epsilon": accounting.epsilon if accounted else None,
-                "delta": 0 if accounted else None,
-                "per_level": per_level(accounting) if accounted else [],
-            },
             "forest": {
                 "trees": len(forest.trees),
                 "nodes": sum(len(tree) for tree in forest.trees),
@@ -289,32 +280,12 @@ def forest_draft(
     )
 
 
-def per_level(accounting: Accounting | ApproximateAccounting) -> list[Expense]:
-    """Return the loss of the planned draws on each level of a tree, for the budget block of the report.
-
-    In epsilon; loss in rho, which is converted in sum, is an expense of its own.
-    """
-    lines: dict[tuple[int | None, bool], float] = {}
-    concentrated: list[Expense] = []
-    for draw in accounting.draws:
-        if not isinstance(draw, AccountedDraw):
-            concentrated.append({"level": None, "part": "split", "rho": draw.rho})
-            continue
-        key = (draw.level, draw.ends_path)
-        lines[key] = lines.get(key, 0.0) + draw.epsilon
-    pure: list[Expense] = [
-        {"level": level, "part": "leaf" if ends else "split", "epsilon": epsilon}
-        for (level, ends), epsilon in lines.items()
-    ]
-    return [*pure, *concentrated]
-
-
-def _microdata(forest: PublishedForest, cells: LeafCells, policy: Policy, rng: Randomness) -> DrawnPiece:
+def _microdata(forest: PublishedForest, cells: LeafCells, policy: Policy, rng: Randomness) -> PieceSampler:
     """Return the source of the rows that the cells represent."""
     schema, rng = forest.schema, rng.child("rows of cells")
     attributes = zip(schema.attributes, cells.allowed, strict=True)
     allowed = tuple(_without_missing(attribute, leads) for attribute, leads in attributes)
-    return DrawnPiece(
+    return PieceSampler(
         rows=UniformRows(allowed=allowed, n_classes=schema.n_classes),
         numbers=rows_by_cell(cells, forest.share_of_rows, UniformStream(rng)),
         domains=schema.domains,
@@ -324,16 +295,16 @@ def _microdata(forest: PublishedForest, cells: LeafCells, policy: Policy, rng: R
 
 
 def _without_missing(attribute: Attribute, allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which codes are drawn, shape (n_leaves, codes).
+    """Return a mask of the codes of synthetic rows, shape (n_leaves, codes).
 
     Missing is drawn only where a leaf has nothing else: all codes of a leaf are equally likely, and a value of every
     domain would be as frequent in the release as it is rare in most tables.
     """
     if not attribute.domain.has_missing:
         return allowed
-    drawn = allowed.copy()
-    drawn[:, -1] &= ~allowed[:, :-1].any(axis=1)
-    return drawn
+    options = allowed.copy()
+    options[:, -1] &= ~allowed[:, :-1].any(axis=1)
+    return options
 
 
 def generalized(cells: LeafCells, policy: Policy) -> tuple[pa.Table, list[dict[str, Any]]]:

@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from anonkit.domains.coded_columns import IntArray
-from anonkit.dp_trees.release.drawn_rows import DrawnPiece, column_entries
+from anonkit.dp_trees.release.synthetic_rows import PieceSampler, column_entries
 from anonkit.errors import PolicyError
-from anonkit.mechanisms.statement_loss import budget_lines, epsilon_of
+from anonkit.mechanisms.statement_loss import StatedAccounting
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import conditions_of
 from anonkit.protocols import Draft, Engine
@@ -27,12 +26,12 @@ from anonkit.published.statements.value_lines import (
     reserved_names,
 )
 from anonkit.randomness import Randomness
-from anonkit.report.blocks import ReportColumn
+from anonkit.report.blocks import JsonObject, ReportColumn
 
 
 @dataclass(frozen=True)
 class RowsOfCells:
-    """Rows of the cells of a contingency table; see `anonkit.dp_trees.release.drawn_rows`."""
+    """Rows of the cells of a contingency table; see `anonkit.dp_trees.release.synthetic_rows`."""
 
     sizes: tuple[int, ...]
     """Number of values of each column, the last varying fastest."""
@@ -61,7 +60,7 @@ def stated_draft(
     policy: Policy,
     engine: Engine,
     randomness: Randomness,
-    method: Mapping[str, Any],
+    method: JsonObject,
 ) -> Draft:
     """Return the draft of noisy values. No exact answer is in it.
 
@@ -76,22 +75,29 @@ def stated_draft(
     method : mapping
         Name and parameters of the method.
     """
-    params = {
-        **method,
-        **ReleasedStatement(statement=statement, values=values).to_params(),
-        **({"conditions": list(conditions_of(policy))} if policy.is_conditional else {}),
-    }
-    details = {
-        "budget": {
-            "epsilon": epsilon_of(statement),
-            "delta": 0,
-            "per_attribute": [{"name": name, "epsilon": loss} for name, loss in budget_lines(statement)],
-        },
-        "draws": report_lines(statement),
-    }
     if isinstance(statement.shows, CellRows):
-        return _rows(statement, statement.shows, values, policy, engine, randomness, params, details)
-    described = [
+        rows, sizes = _rows(statement, statement.shows, values, policy, randomness)
+        data, described, columns = rows.source(engine), rows.described(), column_entries(policy, sizes, list(sizes))
+    else:
+        data, described = engine.hold(lines_table(statement, values)), _described_lines(statement)
+        columns = _line_entries(statement, policy)
+    return Draft(
+        data=data,
+        in_order=not isinstance(statement.shows, CellRows),
+        published={
+            **method,
+            "columns": described,
+            **({"conditions": list(conditions_of(policy))} if policy.is_conditional else {}),
+        },
+        statement=StatedAccounting(released=ReleasedStatement(statement=statement, values=values)),
+        columns=columns,
+        details={"draws": report_lines(statement)},
+    )
+
+
+def _described_lines(statement: Statement) -> list[dict[str, Any]]:
+    """Return the description of the columns of published values, for the params."""
+    return [
         *({"name": name, "type": "category", "shows": MEANING[name]} for name in BEFORE),
         *({"name": name, "type": "category", "shows": "cell"} for name in cell_columns(statement)),
         *(
@@ -99,13 +105,6 @@ def stated_draft(
             for name in AFTER
         ),
     ]
-    return Draft(
-        data=engine.hold(lines_table(statement, values)),
-        in_order=True,
-        params={**params, "columns": described},
-        columns=_line_entries(statement, policy),
-        details=details,  # type: ignore[arg-type]
-    )
 
 
 def _rows(
@@ -113,29 +112,21 @@ def _rows(
     shows: CellRows,
     values: tuple[Value, ...],
     policy: Policy,
-    engine: Engine,
     randomness: Randomness,
-    params: Mapping[str, Any],
-    details: Mapping[str, Any],
-) -> Draft:
-    """Return as many rows of each cell as its noisy count, at least 0."""
+) -> tuple[PieceSampler, dict[str, int]]:
+    """Return as many rows of each cell as its noisy count, at least 0; and the size of each column's domain."""
     draw, value = next(pair for pair in zip(statement.draws, values, strict=True) if pair[0].name == shows.of)
     by = draw.query.by if isinstance(draw.query, Count) else ()
     domains = {name: statement.domains[name] for name in by}
     sizes = {name: domain.size for name, domain in domains.items()}
-    rows = DrawnPiece(
+    rows = PieceSampler(
         rows=RowsOfCells(tuple(sizes.values())),
         numbers=np.maximum(np.array(value.numbers, dtype=np.int64), 0),
         domains=domains,
         policy=policy,
         randomness=randomness,
     )
-    return Draft(
-        data=rows.source(engine),
-        params={**params, "columns": rows.described()},
-        columns=column_entries(policy, sizes, list(sizes)),
-        details=details,  # type: ignore[arg-type]
-    )
+    return rows, sizes
 
 
 def _line_entries(statement: Statement, policy: Policy) -> list[ReportColumn]:

@@ -26,7 +26,8 @@ from anonkit.dp_trees.stated.stated_draft import refuse_reserved, stated_draft
 from anonkit.errors import BudgetError, ParameterError
 from anonkit.mechanisms.accounting import rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream
-from anonkit.mechanisms.statement_loss import epsilon_of, noisy_values, row_units, scores_of, sensitivity_of
+from anonkit.mechanisms.query_sensitivity import sensitivity_of
+from anonkit.mechanisms.statement_loss import epsilon_of, noisy_values, row_units, scores_of
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import (
     CategoricalAttribute,
@@ -42,13 +43,13 @@ from anonkit.published.statements.noise_statement import (
     HINT,
     CellRows,
     Count,
-    Draw,
     ModeScore,
     Query,
     RankScore,
     Restriction,
     Shown,
     StatedColumn,
+    StatedDraw,
     Statement,
     Sum,
 )
@@ -117,7 +118,7 @@ class Tallies:
         parts = [self._tally(draw, size, wide) for draw, size in zip(self.statement.draws, self.sizes, strict=True)]
         return np.concatenate([*parts, [batch.n_rows]])
 
-    def _tally(self, draw: Draw, size: int, codes: dict[str, IntArray]) -> IntArray:
+    def _tally(self, draw: StatedDraw, size: int, codes: dict[str, IntArray]) -> IntArray:
         used: Any = slice(None)
         if draw.where:
             used = np.all([codes[each.column] == each.code for each in draw.where], axis=0)
@@ -136,7 +137,7 @@ class Tallies:
         return total
 
     def _half_cells(self, query: Sum, codes: IntArray) -> IntArray:
-        """Return what each row adds to a sum: half cells from the middle of the bounds, 0 for a missing number."""
+        """Return the term of each row in a sum: half cells from the middle of the bounds, 0 for a missing number."""
         domain = self.statement.domains[query.of]
         last = domain.size - 1 - domain.has_missing
         return np.where(codes > last, 0, 2 * codes - last)
@@ -237,7 +238,7 @@ class StatedMethod(CentralMethod, ABC):
         share: Fraction = Fraction(1),
         law: str | None = None,
         where: Mapping[str, int] | None = None,
-    ) -> Draw:
+    ) -> StatedDraw:
         """Return a draw that costs a row a share of what one row may lose in all.
 
         Parameters
@@ -260,7 +261,7 @@ class StatedMethod(CentralMethod, ABC):
         """
         domains: dict[str, Categories | Grid] = {column.name: column.domain for column in columns}
         units = math.floor(self._row_units * share)
-        return Draw(
+        return StatedDraw(
             name=name,
             query=query,
             law=query.laws[0] if law is None else law,
@@ -268,7 +269,7 @@ class StatedMethod(CentralMethod, ABC):
             where=tuple(Restriction(column=column, code=code) for column, code in (where or {}).items()),
         )
 
-    def stated(self, columns: tuple[StatedColumn, ...], draws: tuple[Draw, ...], shows: Shown) -> Statement:
+    def stated(self, columns: tuple[StatedColumn, ...], draws: tuple[StatedDraw, ...], shows: Shown) -> Statement:
         """Return the statement of some draws, with the policy's neighbours and rows of a unit."""
         return Statement(
             columns=columns, draws=draws, shows=shows, adjacency=self.neighbours, rows_per_unit=self.rows_per_unit
@@ -326,7 +327,7 @@ class StatedMethod(CentralMethod, ABC):
         statement = self.checked_statement(policy)
         answers = exact_answers(source, engine, statement, policy.target, self.used_rows(source, policy, engine, rng))
         values = noisy_values(statement, answers, UniformStream(rng.child("noise")))
-        return stated_draft(statement, values, policy, engine, rng.child("rows"), self.told)
+        return stated_draft(statement, values, policy, engine, rng.child("rows"), self.method_entry)
 
 
 def _equal_cells(number: NumericAttribute, cells: int) -> Grid:

@@ -376,7 +376,7 @@ def is_demographic(name: str, values: Iterable[str] = ()) -> bool:
         return True
     if not _STATUS_PAIRS.isdisjoint(pairwise(words)):
         return True
-    folded = _said(values)
+    folded = _meaningful(values)
     return (
         _are_sexes(folded)
         or _are_age_bands(folded)
@@ -395,7 +395,7 @@ def is_place(name: str, values: Iterable[str] = ()) -> bool:
     words = _header(name)
     if not (_PLACE_WORDS - _PLACE_ONLY_ALONE).isdisjoint(words) or (len(words) == 1 and words[0] in _PLACE_WORDS):
         return True
-    folded = _said(values)
+    folded = _meaningful(values)
     return _known(folded, COUNTRIES | REGIONS) or (len(folded) >= 3 and _known(folded, COUNTRY_CODES, 0.9))
 
 
@@ -416,7 +416,7 @@ def looks_like_secret(name: str, values: Iterable[str] = ()) -> bool:
         word in _SECRET_WORDS or word.startswith(_SECRET_STEMS) for word in words
     ):
         return True
-    folded = _said(values)
+    folded = _meaningful(values)
     if any(word.startswith(_INCOME_STEMS) for word in words):
         return len(folded) != 2 and all(re.fullmatch(r"[-+]?[\d., ]+", value) for value in folded)
     if folded and sum(bool(_ICD_WITH_POINT.fullmatch(value)) for value in folded) >= _MOSTLY * len(folded):
@@ -428,7 +428,7 @@ def _header(name: str) -> list[str]:
     return [folded(word) for word in words_of(name)]
 
 
-def _said(values: Iterable[str]) -> Sequence[str]:
+def _meaningful(values: Iterable[str]) -> Sequence[str]:
     """Return the folded values that say something."""
     return sorted({folded(value) for value in values} - UNKNOWN_VALUES)
 

@@ -4,6 +4,9 @@
 ``judged`` answers for a column that nobody declared: name and cells speak. ``judged_by_cells`` answers for any column,
 also one whose role is declared: do its cells have the form of identifiers, or number the rows? Its name plays no part.
 A verdict has a `IdentifierKind`: what kind of identifier it is (a key, an e-mail address, a person's name, …).
+
+The rules for columns that repeat, and their numbers, were chosen on `tests/drafting/identifying/tables_to_choose.py`.
+`test_repeating_columns.py` beside it counts their errors on these columns and on others, `tables_to_report.py`.
 """
 
 from __future__ import annotations
@@ -187,7 +190,7 @@ class _CellForm:
     rule: str
     words: str
     kind: IdentifierKind
-    tells: Callable[[Sequence[str]], bool]
+    matches: Callable[[Sequence[str]], bool]
     also_things: bool = False
     """True when codes of things have such a form, too: not where the name of the column says that it holds things."""
     also_quantities: bool = False
@@ -199,32 +202,34 @@ _FORMS: Sequence[_CellForm] = (
         rule="licence_plate",
         words="licence plates",
         kind=IdentifierKind.KEY,
-        tells=are_licence_plates,
+        matches=are_licence_plates,
         also_things=True,
     ),
     _CellForm(
         rule="birthday_code",
         words="initials with a birthday",
         kind=IdentifierKind.KEY,
-        tells=are_initials_with_birthday,
+        matches=are_initials_with_birthday,
     ),
     _CellForm(
         rule="national_id",
         words="numbers of persons that begin with a date of birth",
         kind=IdentifierKind.NATIONAL_NUMBER,
-        tells=begin_with_birth,
+        matches=begin_with_birth,
     ),
-    _CellForm(rule="phone", words="phone numbers", kind=IdentifierKind.PHONE, tells=are_phones, also_things=True),
-    _CellForm(rule="street_address", words="street addresses", kind=IdentifierKind.ADDRESS, tells=are_street_addresses),
+    _CellForm(rule="phone", words="phone numbers", kind=IdentifierKind.PHONE, matches=are_phones, also_things=True),
+    _CellForm(
+        rule="street_address", words="street addresses", kind=IdentifierKind.ADDRESS, matches=are_street_addresses
+    ),
     _CellForm(
         rule="issued_number",
         words="numbers of accounts, policies or contracts",
         kind=IdentifierKind.KEY,
-        tells=are_issued_numbers,
+        matches=are_issued_numbers,
         also_things=True,
         also_quantities=True,
     ),
-    _CellForm(rule="user_name", words="user names", kind=IdentifierKind.KEY, tells=are_user_names, also_things=True),
+    _CellForm(rule="user_name", words="user names", kind=IdentifierKind.KEY, matches=are_user_names, also_things=True),
 )
 
 
@@ -274,7 +279,7 @@ def _by_common_form(evidence: ColumnEvidence, *, of_things: bool) -> IdentifierV
     for form in _FORMS:
         if (of_things and form.also_things) or (is_written_quantity and form.also_quantities):
             continue
-        if form.tells(evidence.texts):
+        if form.matches(evidence.texts):
             return IdentifierVerdict(rule=form.rule, reason=f"its cells look like {form.words}", kind=form.kind)
     return None
 

@@ -106,7 +106,7 @@ class LeftJoin:
             f"(SELECT count(*) FROM {second} AS b ANTI JOIN {first} AS a ON a.k = b.k WHERE b.k IS NOT NULL)"
         )
         with closing(self._connected()) as connection:
-            found = _asked(lambda: connection.execute(sql).fetchall()[0])
+            found = _answer(lambda: connection.execute(sql).fetchall()[0])
         return JoinCounts(
             first_rows=found[0],
             first_without_key=found[1],
@@ -145,7 +145,7 @@ class LeftJoin:
             "ON a.k = b.k WINDOW same AS (PARTITION BY a.k) ORDER BY a.file_row_number, b.file_row_number NULLS FIRST"
         )
         with closing(self._connected()) as connection:
-            reader = _asked(lambda: pa.RecordBatchReader.from_stream(connection.sql(sql)))
+            reader = _answer(lambda: pa.RecordBatchReader.from_stream(connection.sql(sql)))
             return write_parquet(grouped(_canonical(reader, schema), schema, _PIECE), schema, path, {})
 
     def _connected(self) -> DuckDBPyConnection:
@@ -174,7 +174,7 @@ def _canonical(reader: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.R
     """Yield joined rows in their canonical types."""
     batches = iter(reader)
     while True:
-        batch = _asked(lambda: next(batches, None))
+        batch = _answer(lambda: next(batches, None))
         if batch is None:
             return
         arrays = [
@@ -184,7 +184,7 @@ def _canonical(reader: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.R
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _asked(question: Any) -> Any:
+def _answer(question: Any) -> Any:
     """Return the answer of DuckDB; its own messages may hold cells."""
     import duckdb
 

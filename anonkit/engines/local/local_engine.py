@@ -42,7 +42,7 @@ from anonkit.engines.reading.sources import (
     spilled_rows,
     table_source,
 )
-from anonkit.engines.reading.splits import DrawnSplits
+from anonkit.engines.reading.splits import GeneratedSplits
 from anonkit.engines.reading.text_cells import Kinds, Untyped, schema_of, type_table, typed_batches
 from anonkit.engines.writing.part_files import write_folder, write_parquet
 from anonkit.engines.writing.shuffling import row_words, shuffled
@@ -141,10 +141,10 @@ class LocalEngine:
 
     def _stored(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> LocalSource:
         """Keep a stream so that it can be read again: in memory while small, else in the private folder."""
-        kept, complete = gather(batches, _IN_MEMORY)
+        gathered, complete = gather(batches, _IN_MEMORY)
         if complete:
-            return table_source(pa.Table.from_batches(kept, schema))
-        return self._spilled(chain(drained(kept), batches), schema, self._new_folder())
+            return table_source(pa.Table.from_batches(gathered, schema))
+        return self._spilled(chain(drained(gathered), batches), schema, self._new_folder())
 
     def _spilled(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema, folder: Path) -> LocalSource:
         """Write canonical rows into a private folder, categories as strings."""
@@ -171,7 +171,7 @@ class LocalEngine:
 
     def draw(self, piece: DrawPiece, sizes: Sequence[int], empty: pa.RecordBatch) -> LocalSource:
         """Return a table that is drawn when it is read. See `anonkit.protocols.Engine.draw`."""
-        return DrawnSplits(draw=piece, schema=empty.schema, sizes=sizes).source()
+        return GeneratedSplits(draw=piece, schema=empty.schema, sizes=sizes).source()
 
     def keep(self, source: LocalSource) -> LocalSource:
         """Apply functions once: in memory while small, else in the private folder. See `protocols.Engine.keep`."""

@@ -29,9 +29,11 @@ from anonkit.errors import SourceError
 from anonkit.policy.column_declarations import ColumnType, Role
 from anonkit.policy.declaration import Policy
 
-_KEPT = 17
+_DIGITS_OF_DOUBLE = 17
 _DIGITS = 38  # of a decimal of Parquet
-_SHORTEST = _KEPT + 1  # characters of a number with a point, at most, that a double keeps whatever its digits are
+_SHORTEST = (
+    _DIGITS_OF_DOUBLE + 1
+)  # characters of a number with a point, at most, that a double keeps whatever its digits are
 
 
 def has_many_digits(texts: pa.StringArray) -> bool:
@@ -41,7 +43,7 @@ def has_many_digits(texts: pa.StringArray) -> bool:
         return False
     figures = pc.replace_substring_regex(long, r"[eE].*$|[^0-9eE]", "")
     longest = pc.max(pc.binary_length(pc.utf8_trim(figures, "0"))).as_py()
-    return longest is not None and longest > _KEPT
+    return longest is not None and longest > _DIGITS_OF_DOUBLE
 
 
 def as_decimals(texts: pa.StringArray, scale: int = 0) -> pa.Array | None:

@@ -144,7 +144,7 @@ def layout_of(head: str, usual: str, given: GivenLayout, *, whole: bool, shown: 
         escape=_escapes(body, delimiter, whole, given),
         notes=(
             *_notes(passed, cells, body, whole, given),
-            *_narrower(usual, delimiter, body, whole, is_said=(given.delimiter or declared) is not None),
+            *_narrower(usual, delimiter, body, whole, is_declared=(given.delimiter or declared) is not None),
         ),
     )
 
@@ -311,9 +311,9 @@ def _notes(passed: Sequence[str], cells: Sequence[str], body: str, whole: bool, 
     return tuple(notes)
 
 
-def _narrower(usual: str, delimiter: str, body: str, whole: bool, *, is_said: bool) -> Iterator[str]:
+def _narrower(usual: str, delimiter: str, body: str, whole: bool, *, is_declared: bool) -> Iterator[str]:
     """Warn of a table of fewer columns under the usual delimiter, which header and rows have too."""
-    rows = [] if is_said or usual == delimiter else _rows(body, usual, whole)
+    rows = [] if is_declared or usual == delimiter else _rows(body, usual, whole)
     if rows and len(rows[0].cells) > 1 and not _is_uneven(rows):
         yield (
             f"Cells are parted by {delimiter!r}. Parted by {usual!r} they would be {len(rows[0].cells)} columns: "

@@ -36,22 +36,22 @@ def sliced(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def gather(batches: Iterator[pa.RecordBatch], n_bytes: int) -> tuple[list[pa.RecordBatch], bool]:
     """Take batches until they hold more than so many bytes; return them, and whether the stream has ended."""
-    kept = []
+    gathered = []
     size = 0
     for batch in batches:
-        kept.append(batch)
+        gathered.append(batch)
         size += batch.nbytes
         if size > n_bytes:
-            return kept, False
-    return kept, True
+            return gathered, False
+    return gathered, True
 
 
 def grouped(batches: Iterator[pa.RecordBatch], schema: pa.Schema, n_bytes: int) -> Iterator[pa.Table]:
     """Yield the same rows in tables of about so many bytes, one at least."""
     complete = False
     while not complete:
-        kept, complete = gather(batches, n_bytes)
-        yield pa.Table.from_batches(kept, schema)
+        gathered, complete = gather(batches, n_bytes)
+        yield pa.Table.from_batches(gathered, schema)
 
 
 def drained(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -217,9 +217,9 @@ class LocalSource:
 def table_source(table: pa.Table, coded: pa.Table | None = None) -> LocalSource:
     """Return a source over canonical rows in memory; functions that take codes get the rows of `coded`, if given."""
 
-    def read_of(held: pa.Table) -> Callable[[Sequence[str] | None], Iterator[pa.RecordBatch]]:
+    def read_of(table_read: pa.Table) -> Callable[[Sequence[str] | None], Iterator[pa.RecordBatch]]:
         def read(columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-            part = held if columns is None else held.select(list(columns))
+            part = table_read if columns is None else table_read.select(list(columns))
             yield from part.to_batches(max_chunksize=BATCH_ROWS)
 
         return read

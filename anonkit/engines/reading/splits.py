@@ -111,7 +111,7 @@ class ParquetSplits:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DrawnSplits:
+class GeneratedSplits:
     """Rows that are made, not read: a piece is drawn whenever it is needed, and is the same each time."""
 
     draw: DrawPiece
@@ -132,11 +132,11 @@ class DrawnSplits:
         EngineError
             The function returned other columns or another number of rows than it declared.
         """
-        drawn = self.draw(split)
-        if not drawn.schema.equals(self.schema) or drawn.num_rows != self.sizes[split]:
+        rows = self.draw(split)
+        if not rows.schema.equals(self.schema) or rows.num_rows != self.sizes[split]:
             raise EngineError("a function drew other columns or rows than it declared")
         row = sum(self.sizes[:split])
-        for batch in sliced(canonical_batches([drawn], self.schema)):
+        for batch in sliced(canonical_batches([rows], self.schema)):
             yield batch if columns is None else batch.select(list(columns)), row
             row += batch.num_rows
 

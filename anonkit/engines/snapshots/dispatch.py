@@ -173,7 +173,7 @@ class Snapshot:
         if self._is_looked_at or not isinstance(self.source, str | os.PathLike):
             return
         found = readable.cells_among_names if isinstance(readable, FileTable) else 0
-        lines = look_at_header(readable, policy, is_said=not address_of(self.source).is_looked_at)
+        lines = look_at_header(readable, policy, is_declared=not address_of(self.source).is_looked_at)
         self.notes, self._is_looked_at = (*lines.notes, *notes_on_names(found + lines.cells_among_names)), True
         self.grouped = lines.grouped
 
@@ -285,12 +285,12 @@ class FirstLines(NamedTuple):
     """Columns in which a point may part thousands."""
 
 
-def look_at_header(readable: object, policy: Policy, *, is_said: bool = False) -> FirstLines:
+def look_at_header(readable: object, policy: Policy, *, is_declared: bool = False) -> FirstLines:
     """Return the findings in the first part of a CSV or TSV file.
 
     Parameters
     ----------
-    is_said : bool
+    is_declared : bool
         True when the owner declares what its first line is: then no name looks like a cell.
 
     Raises
@@ -303,7 +303,7 @@ def look_at_header(readable: object, policy: Policy, *, is_said: bool = False) -
         return FirstLines()
     names, columns, notes = first_rows(*text)
     grouped = columns_of_groups(names, columns, policy)
-    if is_said:
+    if is_declared:
         return FirstLines(0, notes, grouped)
     declared = frozenset(policy.columns)
     found = refuse_record(names, columns, shown=str(text[0]), cell_by_cell=policy.cell_by_cell, declared=declared)

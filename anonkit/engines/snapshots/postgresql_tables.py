@@ -120,7 +120,7 @@ _SELECTS = ("select", "with", "values", "table", "from")
 _HOW = f"{option('query', 'SELECT …')} or ?table=NAME, one of them"
 
 
-def asked_rows(address: SourceAddress, *, folds: bool) -> str:
+def select_statement(address: SourceAddress, *, folds: bool) -> str:
     """Return the SELECT statement, without a semicolon, for an address and its options.
 
     Parameters
@@ -220,7 +220,7 @@ _MANY = re.compile(r"^_|range$|^unnamed")
 
 def live_table(address: SourceAddress, policy: Policy) -> PostgresqlTable:
     """Return a table of a server; no request is sent yet."""
-    return PostgresqlTable(address=address, select=asked_rows(address, folds=True))
+    return PostgresqlTable(address=address, select=select_statement(address, folds=True))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

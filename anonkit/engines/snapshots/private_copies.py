@@ -86,16 +86,16 @@ def _write(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> 
 
 def _gathered(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
     """Yield the same rows in tables of about so many as a row group has."""
-    kept: list[pa.RecordBatch] = []
+    pending: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:
-        kept.append(batch)
+        pending.append(batch)
         rows += batch.num_rows
         if rows >= _GROUP_ROWS:
-            yield pa.Table.from_batches(kept, schema)
-            kept, rows = [], 0
-    if kept:
-        yield pa.Table.from_batches(kept, schema)
+            yield pa.Table.from_batches(pending, schema)
+            pending, rows = [], 0
+    if pending:
+        yield pa.Table.from_batches(pending, schema)
 
 
 def _not_written(_: Exception) -> EngineError:

@@ -204,14 +204,14 @@ class Workbook:
             failure = self._explain(False)
         raise failure
 
-    def _explain(self, told: bool) -> SourceError:
+    def _explain(self, is_protected: bool) -> SourceError:
         """Return the reason why a workbook cannot be read: the container of a protected one is of another kind."""
         shown = self.address.shown
         try:
             raw = self.address.file_path.read_bytes()
         except OSError:
             return SourceError(f"{shown} cannot be read to its end")
-        if told or (raw.startswith(_OLD_CONTAINER) and _ENCRYPTED in raw):
+        if is_protected or (raw.startswith(_OLD_CONTAINER) and _ENCRYPTED in raw):
             return SourceError(f"{shown} is protected by a password", "save a copy of it without one")
         return SourceError(f"{shown} is not a readable workbook", "was it copied to its end?")
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 from anonkit.engines.reading.failures import FOREIGN, shielded
 from anonkit.engines.reading.parquet_tables import FileTable, check_names
 from anonkit.engines.snapshots.addresses import SourceAddress
-from anonkit.engines.snapshots.postgresql_tables import asked_rows, refuse_parameters
+from anonkit.engines.snapshots.postgresql_tables import refuse_parameters, select_statement
 from anonkit.engines.snapshots.private_copies import written_copy
 from anonkit.errors import SourceError
 from anonkit.policy.declaration import Policy
@@ -51,7 +51,7 @@ _BY_WORDS: Sequence[tuple[str, str, str | None]] = (
 def live_table(address: SourceAddress, policy: Policy) -> SqliteTable:
     """Return a table of a file; the file is not opened yet."""
     refuse_parameters(address, "table")
-    return SqliteTable(address=address, select=asked_rows(address, folds=False))
+    return SqliteTable(address=address, select=select_statement(address, folds=False))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

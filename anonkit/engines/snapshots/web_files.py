@@ -81,7 +81,7 @@ class WebFile:
         """
         place, kind = folder / "fetched", self.address.named_format
         compression = compression_of_name(self.address.bare)
-        response: HTTPResponse = self._shielded(self._asked)
+        response: HTTPResponse = self._shielded(self._response)
         with response:
             self._refuse_recoded(response, compression)
             declared = response.length
@@ -100,7 +100,7 @@ class WebFile:
             raise SourceError(f"{self.address.shown} ended before its last byte", _TRUNCATED)
         return of_fetched(self.address, place, self.policy)
 
-    def _asked(self) -> HTTPResponse:
+    def _response(self) -> HTTPResponse:
         parts = urlsplit(self.address.place)
         host = parts.netloc.rpartition("@")[2]
         request = Request(urlunsplit((parts.scheme, host, parts.path or "/", parts.query, "")))  # noqa: S310

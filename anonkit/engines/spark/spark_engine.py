@@ -31,7 +31,7 @@ from anonkit.engines.reading.listed_missing import HideListed, listed_missing, l
 from anonkit.engines.reading.number_columns import ReadForms, reading_forms
 from anonkit.engines.reading.parquet_tables import open_parquet, refuse_lake_place
 from anonkit.engines.reading.sources import LocalSource, ParquetRows, restored, table_source
-from anonkit.engines.reading.splits import SPLIT_ROWS, DrawnSplits, ParquetSplits, TableSplits, all_of
+from anonkit.engines.reading.splits import SPLIT_ROWS, GeneratedSplits, ParquetSplits, TableSplits, all_of
 from anonkit.engines.spark.spark_beside import BesideSearch, OpenSession, during, open_session
 from anonkit.engines.spark.spark_copies import Copy, converted, copied, has_files, is_table, is_there
 from anonkit.engines.spark.spark_sources import ROW, SparkSource, spark_schema
@@ -236,7 +236,7 @@ class SparkEngine:
             for name, column in zip(empty.schema.names, empty.columns, strict=True)
             if isinstance(column, pa.DictionaryArray)
         }
-        splits = DrawnSplits(draw=piece, schema=empty.schema, sizes=sizes)
+        splits = GeneratedSplits(draw=piece, schema=empty.schema, sizes=sizes)
         return self._of(splits, empty.schema, sum(sizes), categories)
 
     def keep(self, source: _Source) -> _Source:

@@ -43,7 +43,7 @@ from anonkit.engines.writing.part_files import (
     cannot_write,
     part_path,
 )
-from anonkit.engines.writing.part_tasks import MADE, SAID, DealTask, GroupTask, PartTask
+from anonkit.engines.writing.part_tasks import MADE, MESSAGES, DealTask, GroupTask, PartTask
 from anonkit.errors import EngineError, option
 from anonkit.protocols import BatchCount
 
@@ -286,21 +286,24 @@ class SparkWorkers:
     def regrouped(
         self,
         deal: Callable[[Item], Iterable[Message]],
-        step: GroupStep,
+        steps: Sequence[GroupStep],
         items: Sequence[Item],
         groups: int,
     ) -> list[Message]:
-        """Work on groups, whose messages a shuffle brings together. See `PartWorkers.regrouped` and `each`."""
+        """Work on groups, whose messages shuffles bring together. See `PartWorkers.regrouped` and `each`."""
         work = DealTask(deal=deal, items=[_absolute(item) for item in items])
-        kinds = spark_schema(SAID.names, SAID.types)
+        kinds = spark_schema(MESSAGES.names, MESSAGES.types)
         numbers = self.session.range(0, len(items), 1, max(len(items), 1))
 
         def run() -> pa.Table:
-            together = numbers.mapInArrow(work, kinds).repartition(groups, "group").sortWithinPartitions("group")
-            return collected_messages(together.mapInArrow(GroupTask(step=step), kinds), self.session)
+            said = numbers.mapInArrow(work, kinds)
+            for step in steps:
+                together = said.repartition(groups, "group").sortWithinPartitions("group")
+                said = together.mapInArrow(GroupTask(step=step), kinds)
+            return collected_messages(said, self.session)
 
         made = during("counting the files of the release", run)
-        return list(zip(made.column("group").to_pylist(), made.column("said").to_pylist(), strict=True))
+        return list(zip(made.column("group").to_pylist(), made.column("message").to_pylist(), strict=True))
 
 
 def _absolute(item: Any) -> Any:

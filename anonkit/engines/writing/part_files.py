@@ -107,9 +107,9 @@ class Deal:
         for split in split_numbers(batches):
             worded, complete = self._worded(split), False
             while not complete:
-                kept, complete = gather(worded, _AT_ONCE)
-                if kept:
-                    yield from self._divided(pa.Table.from_batches(kept))
+                gathered, complete = gather(worded, _AT_ONCE)
+                if gathered:
+                    yield from self._divided(pa.Table.from_batches(gathered))
 
     def _worded(self, split: int) -> Iterator[pa.RecordBatch]:
         for batch, rows in self.rows.read(split):

@@ -321,7 +321,7 @@ class PartTask:
             yield pa.RecordBatch.from_arrays([pa.array([at], pa.int64()), pa.array([made], pa.binary())], schema=MADE)
 
 
-SAID = pa.schema([("group", pa.int64()), ("said", pa.binary())])
+MESSAGES = pa.schema([("group", pa.int64()), ("message", pa.binary())])
 """Schema of messages from task to task: the number of a group, and the message to it."""
 
 
@@ -334,7 +334,7 @@ class DealTask:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Do the work; see `in_our_words`."""
-        return in_our_words(_said(self._dealt(batches)))
+        return in_our_words(_as_batches(self._dealt(batches)))
 
     def _dealt(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
         for _, item in _seen(self.items, batches):
@@ -349,7 +349,7 @@ class GroupTask:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Do the work; see `in_our_words`."""
-        return in_our_words(_said(self._worked(batches)))
+        return in_our_words(_as_batches(self._worked(batches)))
 
     def _worked(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
         messages = (pair for batch in batches for pair in zip(*batch.columns, strict=True))
@@ -357,9 +357,11 @@ class GroupTask:
             yield from self.step(group, [message.as_py() for _, message in messages_of])
 
 
-def _said(messages: Iterable[Message]) -> Iterator[pa.RecordBatch]:
+def _as_batches(messages: Iterable[Message]) -> Iterator[pa.RecordBatch]:
     for group, message in messages:
-        yield pa.RecordBatch.from_arrays([pa.array([group], pa.int64()), pa.array([message], pa.binary())], schema=SAID)
+        yield pa.RecordBatch.from_arrays(
+            [pa.array([group], pa.int64()), pa.array([message], pa.binary())], schema=MESSAGES
+        )
 
 
 def _seen(items: Sequence[Any], batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Any]]:

@@ -87,21 +87,21 @@ def shuffled(
     first : str, optional
         Column of truth values: the rows it marks come before all others.
     """
-    kept, complete = gather(batches, in_memory)
-    head = _joined(kept, schema)
+    gathered, complete = gather(batches, in_memory)
+    head = _joined(gathered, schema)
     places = repeating(head)
     if complete:
         yield sorted_by(folded(head, places), _words(key, 0, head, first))
         return
     del head
     part = in_memory // _PARTS
-    n_bytes = sum(batch.nbytes for batch in kept) * at_most // max(1, sum(batch.num_rows for batch in kept))
+    n_bytes = sum(batch.nbytes for batch in gathered) * at_most // max(1, sum(batch.num_rows for batch in gathered))
     # so many files (up to 256) that each fits into `part`: words are uniform, so files hardly differ in size
     bits = min(max((n_bytes // part).bit_length(), 1), _MOST_BITS)
     place = folder()
     try:
         files = [place / f"{number}.arrow" for number in range(1 << bits)]
-        rest = (batch.cast(schema) for batch in chain(drained(kept), batches))
+        rest = (batch.cast(schema) for batch in chain(drained(gathered), batches))
         _deal(grouped(rest, schema, part), schema, key, files, bits, first)
         for file in files:
             table = shielded(partial(_read, file), spill_failed)

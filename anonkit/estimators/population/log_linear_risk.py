@@ -177,8 +177,10 @@ def all_pairs(
         others = tuple(axis for axis in axes if axis not in pair)
         sizes = [shape[axis] for axis in pair]
         cells = np.ravel_multi_index([columns[axis] for axis in pair], sizes)
-        kept = [shape[axis] if axis in pair else 1 for axis in axes]
-        margins.append((others, np.bincount(cells, minlength=math.prod(sizes)).reshape(kept).astype(np.float64)))
+        margin_shape = [shape[axis] if axis in pair else 1 for axis in axes]
+        margins.append(
+            (others, np.bincount(cells, minlength=math.prod(sizes)).reshape(margin_shape).astype(np.float64))
+        )
     fitted = np.full(shape, columns[0].size / math.prod(shape))
     for _ in range(_MOST_ROUNDS):
         worst = 0.0

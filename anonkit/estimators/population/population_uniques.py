@@ -104,12 +104,12 @@ def zayatz(sample: SampleClasses) -> float:
     ones = sample.of_size(1)
     if sample.is_decided or not ones:
         return sample.share_of_uniques
-    probabilities = _drawn_once(sample)
+    probabilities = _sampled_once(sample)
     share = probabilities[0] * ones / float(probabilities @ sample.counts)
     return min(1.0, float(ones * share / sample.rows))  # a population of n / fraction rows: the fraction cancels out
 
 
-def _drawn_once(sample: SampleClasses) -> NDArray[np.float64]:
+def _sampled_once(sample: SampleClasses) -> NDArray[np.float64]:
     """Return the probability that just one row is drawn from a class, for population classes of each sample size.
 
     It is hypergeometric: size n / N times the product of (N - n - j) / (N - 1 - j) over j < size - 1.
@@ -119,8 +119,8 @@ def _drawn_once(sample: SampleClasses) -> NDArray[np.float64]:
     others = np.maximum(population - rows - j, 0) / np.maximum(population - 1 - j, 1)
     with np.errstate(divide="ignore"):
         missed = np.exp(np.append(0.0, np.cumsum(np.log(others))))
-    drawn: NDArray[np.float64] = sample.sizes * (rows / population) * missed[sample.sizes - 1]
-    return drawn
+    probabilities: NDArray[np.float64] = sample.sizes * (rows / population) * missed[sample.sizes - 1]
+    return probabilities
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,8 +33,8 @@ from anonkit.integrations.great_expectations.value_counts import (
     PAIR,
     VALUE,
     ValueCounts,
-    are_told,
     counted_cells,
+    may_count_as_equal,
     numbers_that_count,
 )
 
@@ -203,7 +203,7 @@ class SensitivePairs(_NamedColumns):
         ranked = _ranked(cells.cte("cells"), list(names))
         last = [row[0] for row in last]
         numbers = {}
-        if are_told(last):
+        if may_count_as_equal(last):
             listed = sa.select(ranked.c.v, sa.func.min(ranked.c.s)).where(ranked.c.v.is_not(None)).group_by(ranked.c.v)
             numbers = dict(_fetched(execution_engine, listed))
         counted = _counted_as(ranked, numbers_that_count(numbers, reading, sensitive))
@@ -246,7 +246,7 @@ class SensitivePairs(_NamedColumns):
         )
         last = [row[0] for row in last]
         numbers = {}
-        if are_told(last):
+        if may_count_as_equal(last):
             numbers = dict(
                 _collected(frame, f"{numbered} SELECT v, min(s) FROM numbered WHERE v IS NOT NULL GROUP BY v")
             )

@@ -319,8 +319,8 @@ def _anonymity(sizes: Sequence[tuple[int, int]], k: int, counted: str) -> dict[s
     return _result(smallest >= k, smallest, details)
 
 
-def _diverse(diversity: Mapping[str, float], key: str, holds: Callable[[float], bool]) -> dict[str, Any]:
-    return _result(bool(holds(diversity[key])), diversity[key], diversity)
+def _diverse(diversity: Mapping[str, float], key: str, is_met: Callable[[float], bool]) -> dict[str, Any]:
+    return _result(bool(is_met(diversity[key])), diversity[key], diversity)
 
 
 # --- suites and their verdict --------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ Words = tuple[str, dict[str, Any]]
 """A template with `$names`, and their values."""
 
 UNKNOWN = "not evaluated"
-_NOT_TOLD = "not told (BOOLEAN_ONLY)"
+_HIDDEN = "not told (BOOLEAN_ONLY)"
 _COLUMN = re.compile(r"""col\(\s*(?:"([^"]*)"|'([^']*)')\s*\)""")
 """A column in the string form of a condition, which versions before 1.9 of Great Expectations had alone."""
 _SIGNS = {"IN": "in", "NOT_IN": "not in", "==": "="}
@@ -71,7 +71,7 @@ def figure(value: object) -> str:
 def found_words(kind: str, kwargs: Mapping[str, Any], result: Mapping[str, Any] | None) -> str:
     """Return the finding in a few words; `kind` is k, l, t or promise."""
     if not result:
-        return _NOT_TOLD
+        return _HIDDEN
     details = result.get("details", {})
     if "missing_columns" in details:
         return f"not in the table: {', '.join(details['missing_columns'])}"

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.checks.counted_as import CountedAs, LookedAt, ReadValues
-from anonkit.checks.diversity import NO_VALUE, diversity_of, worst_of, worst_told
+from anonkit.checks.diversity import NO_VALUE, diversity_of, published_worst, worst_of
 
 Counts = NDArray[np.int64]
 
@@ -55,7 +55,7 @@ class ValueCounts:
 
     @classmethod
     def of_engine(
-        cls, lines: Sequence[tuple[Any, ...]], last: Sequence[Any], told: Mapping[int, Any] = _NOTHING
+        cls, lines: Sequence[tuple[Any, ...]], last: Sequence[Any], values_by_number: Mapping[int, Any] = _NOTHING
     ) -> ValueCounts:
         """Read the counts of a database or Spark.
 
@@ -65,8 +65,8 @@ class ValueCounts:
             `PAIR`s, and for people all kinds; a value is None where the cell is missing.
         last : sequence
             The value that comes last, if there is one: its type is looked at.
-        told : mapping
-            The values by their numbers, where `are_told`.
+        values_by_number : mapping
+            The values by their numbers, where `may_count_as_equal`.
         """
         cells = [[_MISSING if cell is None else int(cell) for cell in line] for line in lines]
         table = np.array(cells, dtype=np.int64).reshape(-1, 4)
@@ -80,7 +80,7 @@ class ValueCounts:
             by_class=(holders[:, 1], holders[:, 3]) if is_of_people else None,
             by_value=(values[:, 2], values[:, 3]) if is_of_people else None,
             anybody=int(anybody[0, 3]) if is_of_people else None,
-            numbers={number: float(value) for number, value in told.items()} if _are_numbers(last) else {},
+            numbers={number: float(value) for number, value in values_by_number.items()} if _are_numbers(last) else {},
             whole=_are_whole(last),
         )
 
@@ -132,11 +132,11 @@ class ValueCounts:
         """
         if not self.classes.size:
             return {}
-        held = (self.counts > 0) & ((self.values != _MISSING) | missing_is_value)
+        occurring = (self.counts > 0) & ((self.values != _MISSING) | missing_is_value)
         places = np.where(self.values == _MISSING, np.iinfo(np.int64).max, self.values)
-        present, values = np.unique(places[held], return_inverse=True)
+        present, values = np.unique(places[occurring], return_inverse=True)
         everyone, classes = np.unique(self.classes, return_inverse=True)
-        classes, counts = classes[held], self.counts[held].astype(np.float64)
+        classes, counts = classes[occurring], self.counts[occurring].astype(np.float64)
         if not classes.size:
             return dict(NO_VALUE)
         if self.by_class is None or self.by_value is None:
@@ -158,7 +158,7 @@ class ValueCounts:
             some_have_none=bool((holders == 0).any()),
             counted=self._counted_as(present, overall, reading, column),
         )
-        return worst_told(worst)
+        return published_worst(worst)
 
     def _counted_as(self, present: Counts, rows: NDArray[Any], reading: ReadValues, column: str) -> CountedAs:
         """Return the values that count as one; `present` are those that occur, a missing one last, by `rows` each."""
@@ -168,16 +168,16 @@ class ValueCounts:
         return CountedAs.of(looked, column, reading, rows, int(rows.sum()), whole=self.whole)
 
 
-def are_told(last: Sequence[Any]) -> bool:
+def may_count_as_equal(last: Sequence[Any]) -> bool:
     """Return True if the values matter: strings may be spellings of one, and numbers close to each other."""
     return _are_numbers(last) or any(isinstance(value, str) for value in last)
 
 
-def numbers_that_count(told: Mapping[int, Any], reading: ReadValues, column: str) -> dict[int, int | None]:
+def numbers_that_count(values_by_number: Mapping[int, Any], reading: ReadValues, column: str) -> dict[int, int | None]:
     """Return the numbers of strings that count as another, by spelling, or as a missing cell."""
     first: dict[str, int] = {}
     out: dict[int, int | None] = {}
-    for number, text in sorted(told.items()):
+    for number, text in sorted(values_by_number.items()):
         if not isinstance(text, str):
             continue
         folded = reading.value_of(text, column)

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The algebra of noise statements: which queries were answered with which noise, and what is published of each answer.
 
-``queries``
-    Contingency tables, sums of bounded numbers, and scores among which a private choice is made.
+``draws``
+    One draw of noise: a query, a law, a rate; and how draws compose. Own methods and statements have the same.
 ``noise_statement``
-    Draws (a query, a law of noise, a rate, the rows it reads), the whole statement, and the published values.
-``statement_json``
-    Both as JSON, by the declaration of their fields.
-``value_lines``, ``draw_widths``
+    Queries of contingency tables, sums and scores, draws of them, the whole statement, and the published values.
+``value_lines``
     What the released table shows of the values, and how far noise moves them.
 
-There is no privacy loss in a statement. The owner's account (`anonkit.mechanisms.statement_loss`) and the one that
-`validate` works out (`anonkit.checks.stated`) compute it, each from the statement and a table of its own.
+There is no privacy loss in a draw. The owner's account (`anonkit.mechanisms.accounting`) and the one that `validate`
+works out (`anonkit.checks`) compute it, each from the query and a table of its own.
 """

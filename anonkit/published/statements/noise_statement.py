@@ -18,11 +18,10 @@ from typing import Any, ClassVar, Self, TypeAlias
 from anonkit.documents import ParamsPart
 from anonkit.domains.number_bins import Categories, Grid
 from anonkit.errors import ParameterError, ReleaseFormatError
-from anonkit.published.exact_losses import RATE_BITS
+from anonkit.published.noisy_tables import LAPLACE
+from anonkit.published.statements.draws import EXPONENTIAL, PERMUTE_AND_FLIP, Draw
 
 HINT = "docs/how-to/add-a-noise-method.md lists the queries and laws of noise that are checked"
-LAPLACE, PERMUTE_AND_FLIP, EXPONENTIAL = "discrete-laplace", "permute-and-flip", "exponential"
-"""Laws of noise: integers around an answer, and two ways to choose a candidate by its score."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +114,6 @@ def columns_of(query: Query) -> tuple[str, ...]:
 FORMAT = "anonkit-statement-1"
 MOST_CELLS = 1 << 22
 """Numbers that all draws of a statement publish together, at most."""
-_LARGEST_RATE = 64 << RATE_BITS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,8 +156,8 @@ class Restriction(ParamsPart):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Draw(ParamsPart):
-    """One draw of noise on the answer to one query.
+class StatedDraw(Draw, ParamsPart, keys=("name", "query", "law", "rate", "where")):
+    """One draw of noise on the answer to one query, of the rows that have some values.
 
     Composition follows from the restrictions. A row pays for each draw whose rows it is among: draws that can read the
     same row add up (sequential composition), draws on different values of one column do not (parallel composition).
@@ -170,20 +168,14 @@ class Draw(ParamsPart):
         The law is not one for the query, or the rate is out of its range.
     """
 
-    name: str
-    """Names the draw among those of its statement, in any words."""
     query: Query
-    law: str
-    rate: int
-    """In units of 2**-52: P(noise) falls by exp(-rate) for each step that a number is moved, or a score is lower."""
     where: tuple[Restriction, ...] = ()
 
     def __post_init__(self) -> None:
         if self.law not in self.query.laws:
             known = " or ".join(self.query.laws)
             raise ParameterError(f"draw {self.name!r}: the law of a {self.query.kind} is {known}, not {self.law}", HINT)
-        if not 1 <= self.rate < _LARGEST_RATE:
-            raise ParameterError(f"draw {self.name!r}: its rate is outside the range of the noise", HINT)
+        super().__post_init__()
         if len({each.column for each in self.where}) != len(self.where):
             raise ParameterError(f"draw {self.name!r}: two restrictions are of one column", HINT)
 
@@ -222,7 +214,7 @@ class Statement(ParamsPart):
     """
 
     columns: tuple[StatedColumn, ...]
-    draws: tuple[Draw, ...]
+    draws: tuple[StatedDraw, ...]
     shows: Shown
     adjacency: str
     """Neighbour relation of tables, in the words of the promise."""
@@ -245,7 +237,7 @@ class Statement(ParamsPart):
             if shown is None or not isinstance(shown.query, Count) or shown.where or not shown.query.by:
                 raise ParameterError("rows are those of the cells of a contingency table of all rows", HINT)
 
-    def _check(self, draw: Draw) -> None:
+    def _check(self, draw: StatedDraw) -> None:
         """Refuse a draw that reads what is not declared."""
         unknown = {*columns_of(draw.query), *(each.column for each in draw.where)} - set(self.domains)
         if unknown:
@@ -266,7 +258,7 @@ class Statement(ParamsPart):
         """Return the number of combinations of values of some columns."""
         return math.prod(self.domains[name].size for name in by)
 
-    def numbers_of(self, draw: Draw) -> int:
+    def numbers_of(self, draw: StatedDraw) -> int:
         """Return the number of numbers that a draw publishes: the cells of a table, or 1 for a choice."""
         match draw.query:
             case Count(by=by) | Sum(by=by):

@@ -18,7 +18,7 @@ from anonkit.domains.number_bins import Categories, Grid, interval_names
 from anonkit.published.aggregates import OTHER
 from anonkit.published.noise_intervals import count_margin
 from anonkit.published.noisy_tables import noise_variance
-from anonkit.published.statements.noise_statement import Count, Draw, ModeScore, RankScore, Statement, Sum, Value
+from anonkit.published.statements.noise_statement import Count, ModeScore, RankScore, StatedDraw, Statement, Sum, Value
 
 BEFORE, AFTER = ("draw",), ("of", "statistic", "value")
 """Columns of the table before and after those of the cells."""
@@ -75,7 +75,7 @@ def value_lines(statement: Statement, values: Sequence[Value]) -> Iterator[Value
 
 
 def _line(
-    statement: Statement, draw: Draw, cell: Mapping[str, str], number: int, labels: Mapping[str, Sequence[str]]
+    statement: Statement, draw: StatedDraw, cell: Mapping[str, str], number: int, labels: Mapping[str, Sequence[str]]
 ) -> ValueLine:
     match draw.query:
         case Count():
@@ -135,7 +135,7 @@ class Width:
     """Half-width of an interval that holds the noise with a probability of 0.95 at least."""
 
 
-def width_of(statement: Statement, draw: Draw) -> Width | None:
+def width_of(statement: Statement, draw: StatedDraw) -> Width | None:
     """Return the width of the noise of a draw; None for a choice, whose error depends on the rows."""
     match draw.query:
         case Count():
@@ -149,7 +149,7 @@ def width_of(statement: Statement, draw: Draw) -> Width | None:
     )
 
 
-def words_of(statement: Statement, draw: Draw) -> str:
+def words_of(statement: Statement, draw: StatedDraw) -> str:
     """Return the query of a draw in words."""
     match draw.query:
         case Count(by=by):

@@ -21,25 +21,27 @@ from numpy.typing import NDArray
 import anonkit
 from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.budget_rules.forest_rule import rule_for
+from anonkit.budget_rules.model_queries import TABLE
 from anonkit.checks.account_lines import epsilon_of
 from anonkit.consumers.forest import Forest
 from anonkit.dp_trees.additive_model.histogram_noise import HistogramNoise, optimism_of
 from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, learn
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch
-from anonkit.mechanisms.accounting import AccountedDraw, Accounting, ApproximateAccounting, GaussianDraw
+from anonkit.mechanisms.accounting import Accounting
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE
 from anonkit.published.additive_scores import places_of
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE, noise_variance
+from anonkit.published.statements.draws import Draw
 from anonkit.published.tree_attributes import Split
 from anonkit.randomness import Randomness
 from tests.dp_trees.tables import attribute, schema_of
 
 RATE = 2**52 // 4
 """A noise of scale 4 rows."""
-NOISE = HistogramNoise(draw=AccountedDraw(purpose="histograms by class", mechanism="discrete-laplace", rate=RATE))
+NOISE = HistogramNoise(draw=Draw(name="histograms by class", query=TABLE, law="discrete-laplace", rate=RATE))
 
 
 @dataclass(frozen=True)
@@ -142,23 +144,22 @@ def test_what_is_paid_in_epsilon_and_in_rho_comes_to_the_claim(
     plan = plan_of(60, rows, epsilon, delta, unit=unit, adjacency=adjacency)
     assume(plan.delta)
     account = plan.accounting(None)
-    assert isinstance(account, ApproximateAccounting)
-    assert sum(isinstance(draw, GaussianDraw) for draw in account.draws) == 1
-    pure = Accounting(draws=tuple(draw for draw in account.draws if isinstance(draw, AccountedDraw))).path_units
+    assert sum(draw.law == GAUSSIAN for draw in account.draws) == 1
+    pure = Accounting(draws=tuple(draw for draw in account.draws if not draw.in_rho)).path_units
     pure += plan.weight_units + plan.slope_units
     changed = unit * (2 if adjacency == REPLACE else 1)
     total = Fraction(pure * changed, ONE) + epsilon_of(account.rho, Fraction(delta))
     assert 0.9999 * epsilon < total <= Fraction(epsilon)
-    assert (account.epsilon, account.delta) == (pytest.approx(epsilon), pytest.approx(delta))
+    assert account.claim == (pytest.approx(epsilon), pytest.approx(delta))
 
 
 def test_more_attributes_are_asked_where_these_have_less_noise() -> None:
     """Of few rows; the evidence of each weighs the less. Of many rows all are measured either way."""
     pure, quiet = (plan_of(40, 1_500, 1.0, delta) for delta in (0.0, 1e-6))
     assert (pure.noise_law, quiet.noise_law) == (LAPLACE, GAUSSIAN)
-    assert 20 < pure.rule.asked < quiet.rule.asked <= 40
+    assert 20 < pure.rule.measured < quiet.rule.measured <= 40
     assert quiet.rule.attribute_weight < pure.rule.attribute_weight
-    assert quiet.histogram_draw.times == quiet.rule.asked
+    assert quiet.histogram_draw.times == quiet.rule.measured
     assert (pure.stated_rule()["noise"], quiet.stated_rule()["noise"]) == (LAPLACE, GAUSSIAN)
     pure, quiet = (plan_of(40, 100_000, 1.0, delta) for delta in (0.0, 1e-6))
     assert replace(quiet.rule, attribute_weight=0) == replace(pure.rule, attribute_weight=0)
@@ -169,13 +170,13 @@ def test_few_attributes_have_laplace_noise_with_a_delta_too() -> None:
     """The account is the pure one."""
     plain, given_delta = (plan_of(5, 10_000, 1.0, delta) for delta in (0.0, 1e-9))
     assert given_delta.histogram_draw == plain.histogram_draw
-    assert isinstance(given_delta.accounting(None), Accounting)
+    assert given_delta.accounting(None).claim is None
 
 
 @pytest.mark.parametrize("rate", [1 << 44, 1 << 38])
 def test_what_is_made_of_the_counts_is_told_the_variance_of_their_noise(rate: int) -> None:
     """Laplace noise of the stated scale has the variance of the Gaussian noise that is drawn."""
-    noise = HistogramNoise(draw=GaussianDraw(purpose="h", rate=rate))
+    noise = HistogramNoise(draw=Draw(name="h", query=TABLE, rate=rate, law=GAUSSIAN, in_rho=True))
     assert 2 * noise.scale**2 == pytest.approx(noise_variance(rate, GAUSSIAN), rel=1e-9)
     drawn = noise.added(np.zeros((50, 400), dtype=np.int64), UniformStream(Randomness.seeded(1)))
     assert drawn.shape == (50, 400)
@@ -185,9 +186,9 @@ def test_what_is_made_of_the_counts_is_told_the_variance_of_their_noise(rate: in
 def test_the_gaussian_noise_of_a_tiny_table_has_the_planned_law() -> None:
     """Thirty attributes: every published cell is its count plus discrete Gaussian noise, by enumeration."""
     plan = plan_of(30, 3, 30.0, 1e-2)
-    plan = replace(plan, rule=plan.rule.asking(30), delta=Fraction(1e-2))
+    plan = replace(plan, rule=plan.rule.measuring(30), delta=Fraction(1e-2))
     codes, labels = np.tile(np.array([[0, 0, 1]], dtype=np.uint8), (30, 1)), np.array([0, 1, 1])
-    assert isinstance(plan.histogram_draw, GaussianDraw)
+    assert plan.histogram_draw.law == GAUSSIAN
     exact = np.array([[1, 1], [0, 1]])
     noise = np.concatenate(
         [table[0] - exact for seed in range(40) for table in learned(plan, codes, labels, seed).histograms]
@@ -205,7 +206,7 @@ def test_an_audit_at_delta_stays_below_epsilon() -> None:
     epsilon, delta = 2.0, 1e-3
     plan = plan_of(30, 10_000, epsilon, delta)
     draw, counts = plan.histogram_draw, plan.trees_plan.leaf_draws(0)[0]
-    assert isinstance(draw, GaussianDraw)
+    assert draw.law == GAUSSIAN
     noise = HistogramNoise(draw=draw)
 
     def ratios(extra: int) -> np.ndarray:

@@ -22,6 +22,7 @@ from anonkit.dp_trees.additive_model.class_pairs import rule_of
 from anonkit.dp_trees.additive_model.pair_interaction import PairInteraction
 from anonkit.dp_trees.additive_model.pair_prequeries import PairQuestions
 from anonkit.mechanisms.accounting import units_of
+from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
 from tests.checks.test_central_pairs import NAMES, tree_of
@@ -70,7 +71,7 @@ def test_no_small_table_moves_a_gain_by_more_than_a_row_and_the_law_is_within_it
             widest = max(widest, int(max((after - before).max(), 0) - min((after - before).min(), 0)))
             worst = max(worst, float(np.abs(np.log(law(after) / law(before))).max()))
     assert {0, 1} <= moves <= {-1, 0, 1}
-    assert 1 <= widest <= draw.sensitivity == 2
+    assert 1 <= widest <= sensitivity_of(draw.query) == 2
     assert 0.1 < worst <= 1.0 + 1e-9
 
 

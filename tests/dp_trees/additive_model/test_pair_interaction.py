@@ -18,7 +18,9 @@ from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.budget_rules.forest_rule import choice_share, rule_for
 from anonkit.dp_trees.additive_model.pair_interaction import PURPOSE, Interaction, PairInteraction
 from anonkit.dp_trees.additive_model.pair_prequeries import PairQuestions
-from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, units_of
+from anonkit.mechanisms.accounting import draw_units, units_of
+from anonkit.mechanisms.query_sensitivity import sensitivity_of
+from anonkit.published.statements.draws import PERMUTE_AND_FLIP
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
 from tests.dp_trees.additive_model.test_pair_prequeries import counter_of
@@ -61,7 +63,7 @@ def test_no_small_table_moves_a_gain_by_more_than_a_row_and_some_move_two_of_the
             assert np.abs(moved).max() <= 1
             widest = max(widest, int(max(moved.max(), 0) - min(moved.min(), 0)))
     assert widest == 2  # what no pair scores, a public number, moves by none
-    assert question.draw(1 << 40).sensitivity == 2
+    assert sensitivity_of(question.draw(1 << 40).query) == 2
 
 
 ROW = st.tuples(st.integers(0, 1), st.integers(0, 2), st.integers(0, 11), st.integers(0, 1))
@@ -186,8 +188,8 @@ def test_what_a_choice_costs_follows_from_epsilon_rows_and_pairs() -> None:
     assert choice_share(epsilon=1.0, rows=1e6, pairs=0) == 0
     assert choice_share(epsilon=1.0, rows=1e6, pairs=45, trees=2) == 0
     draw = question_of(THREE).draw(units_of(0.01))
-    assert (draw.mechanism, draw.sensitivity) == (PERMUTE_AND_FLIP, 2)
-    assert units_of(0.01) - 2 < draw.units <= units_of(0.01)
+    assert (draw.law, sensitivity_of(draw.query)) == (PERMUTE_AND_FLIP, 2)
+    assert units_of(0.01) - 2 < draw_units(draw) <= units_of(0.01)
 
 
 def test_a_grid_is_none_that_would_have_routes_for_more_codes_than_can_be_held() -> None:
@@ -236,4 +238,4 @@ def test_an_audit_of_the_choice_stays_below_its_price_and_finds_some_of_it() -> 
 
 def test_the_line_of_the_account_has_a_name() -> None:
     """The line of the account has a name that a reader finds."""
-    assert question_of(THREE).draw(1 << 40).purpose == PURPOSE == "interacting pair"
+    assert question_of(THREE).draw(1 << 40).name == PURPOSE == "interacting pair"

@@ -13,8 +13,9 @@ from scipy.stats import chisquare
 
 from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.budget_rules.forest_rule import Rule, rule_for
-from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, asked_attributes, learn
+from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, chosen_attributes, learn
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch
+from anonkit.mechanisms.accounting import draw_units
 from anonkit.published.additive_scores import places_of
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
@@ -70,7 +71,7 @@ def test_a_chessboard_is_found_by_the_rule() -> None:
 def test_each_level_of_a_tree_gets_the_same() -> None:
     """The first splits of an interaction inform least, and all others rest on them."""
     lines = run(LEARNED, *table(300)).plan.trees_plan.accounting.draws
-    assert len({draw.rate * draw.sensitivity // 1000 for draw in lines if draw.purpose.startswith("split")}) == 1
+    assert len({draw_units(draw) // 1000 for draw in lines if draw.name.startswith("split")}) == 1
 
 
 @pytest.mark.parametrize("trees", [1, 3])
@@ -195,7 +196,7 @@ def _signs(plan: StackedPlan, table: np.ndarray, others: np.ndarray, seeds: rang
 def _audit(others: np.ndarray, epsilon: float, runs: int, monkeypatch: pytest.MonkeyPatch) -> float:
     rows = "anonkit.dp_trees.additive_model.combination._CALIBRATION_ROWS"
     monkeypatch.setattr(rows, 20)  # post-processing, and slow
-    rule = replace(LEARNED, depth=1, region_depth=0, asked=2, splits=Fraction(3, 100), weights=Fraction(3, 100))
+    rule = replace(LEARNED, depth=1, region_depth=0, measured=2, splits=Fraction(3, 100), weights=Fraction(3, 100))
     plan = StackedPlan(rule=rule, schema=AUDITED, trees=1, epsilon=Fraction(epsilon))
     assert plan.histogram_draw.times == len(AUDITED.attributes)  # what is not drawn could not be found
     assert plan.weight_units > 0
@@ -246,7 +247,7 @@ def test_few_rows_of_many_attributes_are_learned_from() -> None:
         found = _few_rows(seed, codes, labels, asked=asked)
         scores = found.scores.logarithms(places_of(found.forest, fresh), fresh)
         right[asked].append(float((scores.argmax(axis=1) == truth).mean()))
-    assert _few_rows(0, codes, labels).plan.rule.asked == 4
+    assert _few_rows(0, codes, labels).plan.rule.measured == 4
     assert np.mean(right[4]) > np.mean(right[30]) + 0.1
 
 
@@ -270,6 +271,6 @@ def test_which_attributes_are_asked_does_not_depend_on_the_rows() -> None:
         for seed, own in ((3, codes), (3, 1 - codes), (4, codes))
     ]
     assert found[0] == found[1] != found[2]
-    drawn = np.bincount(np.concatenate([asked_attributes(6, 2, Randomness.seeded(seed)) for seed in range(1_500)]))
+    drawn = np.bincount(np.concatenate([chosen_attributes(6, 2, Randomness.seeded(seed)) for seed in range(1_500)]))
     assert chisquare(drawn).pvalue > 1e-3
-    assert asked_attributes(3, 3, Randomness.seeded(1)) == (0, 1, 2)
+    assert chosen_attributes(3, 3, Randomness.seeded(1)) == (0, 1, 2)

@@ -19,6 +19,7 @@ from anonkit.budget_rules.forest_rule import rule_for
 from anonkit.dp_trees.additive_model.pair_interaction import PairInteraction
 from anonkit.dp_trees.additive_model.pair_prequeries import PairQuestions
 from anonkit.mechanisms.accounting import units_of
+from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
 from tests.dp_trees.additive_model.test_pair_prequeries import counter_of
@@ -68,7 +69,7 @@ def test_no_small_table_moves_a_gain_by_more_than_a_row_and_the_law_is_within_it
             assert np.abs(after - before).max() <= 1
             widest = max(widest, int(max((after - before).max(), 0) - min((after - before).min(), 0)))
             worst = max(worst, float(np.abs(np.log(law(after) / law(before))).max()))
-    assert 1 <= widest <= 2 == draw.sensitivity
+    assert 1 <= widest <= 2 == sensitivity_of(draw.query)
     assert 0.3 < worst <= 1.0 + 1e-9
 
 

@@ -17,9 +17,9 @@ from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
 from anonkit.dp_trees.marginals.table_plan import plan_of
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.accounting import (
-    AccountedDraw,
-    ConcentratedChoice,
-    GaussianDraw,
+    AccountLine,
+    draw_rho,
+    rounded_up,
     units_of,
 )
 from anonkit.mechanisms.discrete_gaussian import gaussian_counts
@@ -27,6 +27,7 @@ from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE, noise_variance
+from anonkit.published.statements.draws import EXPONENTIAL, Draw
 from anonkit.randomness import Randomness
 from tests.dp_trees.marginals.tables_of_pairs import batch_of, chain, drawn, forced, layout_of, learned, mean_distance
 
@@ -43,13 +44,13 @@ def test_a_choice_costs_the_square_of_its_range() -> None:
         )
         for rows, adjacency in ((1, ADD_OR_REMOVE), (2, REPLACE))
     )
-    assert one.exact_rho == 3 * Fraction(one.rate * sensitivity_of(PairError()), ONE) ** 2 / 8
-    assert 0.999 * Fraction(1 << 44, ONE) < one.exact_rho <= Fraction(1 << 44, ONE)
+    assert draw_rho(one) == 3 * Fraction(one.rate * sensitivity_of(PairError()), ONE) ** 2 / 8
+    assert 0.999 * Fraction(1 << 44, ONE) < draw_rho(one) <= Fraction(1 << 44, ONE)
     assert sixteen.rate == pytest.approx(one.rate / 4, rel=1e-4)
-    line = one.to_params()
-    assert (line["mechanism"], line["rho"]) == ("exponential", one.rho)
-    with pytest.raises(ParameterError, match="outside its range"):
-        ConcentratedChoice(purpose="c", rate=0, query=PairError())
+    line = AccountLine(draw=one).to_params()
+    assert (line["mechanism"], line["rho"]) == ("exponential", rounded_up(draw_rho(one)))
+    with pytest.raises(ParameterError, match="outside the range"):
+        Draw(name="c", rate=0, query=PairError(), law=EXPONENTIAL, in_rho=True)
 
 
 def test_without_a_delta_there_is_epsilon_alone() -> None:
@@ -86,8 +87,8 @@ def test_gaussian_noise_is_drawn_where_less_is_expected_of_it() -> None:
     codes = chain(20_000, SIZES)
     pure, quiet = (learned(LAYOUT, 0.5, 20_000, batch_of(codes), delta=delta) for delta in (0.0, 1e-6))
     assert (pure.plan.law, quiet.plan.law) == (LAPLACE, GAUSSIAN)
-    assert isinstance(quiet.plan.edges, ConcentratedChoice)
-    assert isinstance(quiet.plan.tree, GaussianDraw)
+    assert quiet.plan.edges.in_rho
+    assert quiet.plan.tree.law == GAUSSIAN
     assert len(quiet.pairs) >= len(pure.pairs) > 0
     distances = [
         [mean_distance(codes, drawn(learned(LAYOUT, 0.5, 20_000, batch_of(codes), seed=seed, delta=delta)), SIZES)
@@ -98,7 +99,7 @@ def test_gaussian_noise_is_drawn_where_less_is_expected_of_it() -> None:
     assert near < 0.9 * far
     few = learned(layout_of(SIZES[:4]), 0.5, 20_000, batch_of(codes[:4]), delta=1e-9)
     assert few.plan.law == LAPLACE
-    assert all(isinstance(draw, AccountedDraw) for draw in few.draws)
+    assert all(not draw.in_rho for draw in few.draws)
 
 
 def test_the_gaussian_noise_of_a_tiny_table_has_the_planned_law() -> None:

@@ -10,11 +10,7 @@ from hypothesis import strategies as st
 from anonkit.checks.account_lines import epsilon_of
 from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
 from anonkit.dp_trees.marginals.table_plan import candidate_pairs, names_of, plan_of
-from anonkit.mechanisms.accounting import (
-    AccountedDraw,
-    ApproximateAccounting,
-    units_of,
-)
+from anonkit.mechanisms.accounting import Accounting, draw_units, units_of
 from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
 from tests.dp_trees.marginals.tables_of_pairs import layout_of, left_of
@@ -38,10 +34,8 @@ def test_a_plan_in_rho_comes_to_no_more_than_epsilon_and_delta(
         units=units_of(Fraction(epsilon) / changed), delta=Fraction(delta), rows_per_unit=rows, adjacency=adjacency
     )
     plan = plan_of(LAYOUT, LAYOUT.pairs, edges, 4 if edges == 13 else 0, left, GAUSSIAN)
-    assert not any(isinstance(draw, AccountedDraw) for draw in plan.draws)
-    account = ApproximateAccounting(
-        epsilon=epsilon, delta=delta, draws=plan.draws, rows_per_unit=rows, adjacency=adjacency
-    )
+    assert all(draw.in_rho for draw in plan.draws)
+    account = Accounting(draws=plan.draws, rows_per_unit=rows, adjacency=adjacency)
     assert 0.9999 * epsilon < epsilon_of(account.rho, Fraction(delta)) <= Fraction(epsilon)
 
 
@@ -53,7 +47,7 @@ def test_a_plan_in_epsilon_shares_all_of_it(epsilon: float, edges: int, further:
     """Lines of columns, of the triple, of pairs at once and of those after them; rates are rounded down, no more."""
     layout, left = layout_of([4, 3, 9, 2], classes), left_of(epsilon)
     plan = plan_of(layout, layout.pairs, edges, further if edges else 0, left, LAPLACE, cells=cells)
-    spent = sum(draw.units for draw in plan.draws)  # type: ignore[union-attr]
+    spent = sum(map(draw_units, plan.draws))
     assert 0.999_999 * left.units < spent <= left.units
     assert len(plan.one_ways) == 4
     assert (plan.triple is None) == (cells == 0)

@@ -26,10 +26,11 @@ from anonkit.dp_trees.marginals.triple_choice import (
     scores_of,
 )
 from anonkit.dp_trees.questions import BatchCounter
-from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, AccountedDraw, rate_within, units_of
+from anonkit.mechanisms.accounting import draw_units, rate_within, units_of
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.query_sensitivity import STEPS, sensitivity_of
 from anonkit.published.marginal_tables import groups_of_values
+from anonkit.published.statements.draws import PERMUTE_AND_FLIP, Draw
 from anonkit.randomness import Randomness
 from tests.dp_trees.marginals.tables_of_pairs import batch_of, drawn, layout_of, learned
 from tests.mechanisms.test_private_selection import law_of_permute_and_flip
@@ -40,10 +41,10 @@ SMALL = TripleRule(values=(2, 2, 2, 2), classes=2, rows=1024.0, epsilon=40.0)
 Rows = tuple[tuple[int, ...], ...]
 
 
-def paid(epsilon: float) -> AccountedDraw:
+def paid(epsilon: float) -> Draw:
     """The line of a choice for so much."""
     rate = rate_within(units_of(epsilon), sensitivity_of(TripleError()))
-    return AccountedDraw(purpose=CHOICE, mechanism=PERMUTE_AND_FLIP, rate=rate, query=TripleError())
+    return Draw(name=CHOICE, law=PERMUTE_AND_FLIP, rate=rate, query=TripleError())
 
 
 def batch(rows: Rows) -> Any:
@@ -208,7 +209,7 @@ def test_rows_hold_the_parity_of_three_columns(size: int, delta: float) -> None:
     assert len(found.triples) == 1
     assert not found.pairs
     assert found.mixtures.anchored
-    assert sum(draw.purpose in (READING, CHOICE, "table of the triple") for draw in found.draws) == 3
+    assert sum(draw.name in (READING, CHOICE, "table of the triple") for draw in found.draws) == 3
     target, *rows = drawn(found)
     rows = np.stack(rows)
     odd = np.sum(rows[:3] >= size / 2, axis=0) % 2
@@ -227,11 +228,11 @@ def test_a_coin_has_no_triple_and_a_parity_of_two_has_its_pair(seed: int) -> Non
     assert found.triple is not None
     assert found.triple.names == ()
     assert found.triples == ()
-    assert (1 - 1e-6) * units_of(1.0) < sum(draw.units for draw in found.draws) <= units_of(1.0)
+    assert (1 - 1e-6) * units_of(1.0) < sum(draw_units(draw) for draw in found.draws) <= units_of(1.0)
     codes, labels = parity(20_000, [2] * 10, 2, seed)
     found = learned(layout_of([2] * 10, 2), 1.0, 20_000, batch_of(codes, labels), seed=seed)
     assert found.triple is None
-    assert READING not in [draw.purpose for draw in found.draws]
+    assert READING not in [draw.name for draw in found.draws]
     assert (0, 1) in [tuple(int(name[1:]) for name in pair.names) for pair in found.pairs]
 
 
@@ -242,5 +243,5 @@ def test_where_a_pair_speaks_of_the_target_no_triple_is_looked_for() -> None:
     codes = np.stack([np.where(draw.random(20_000) < 0.3, labels, draw.integers(0, 2, 20_000)) for _ in range(8)])
     found = learned(layout_of([2] * 8, 2), 1.0, 20_000, batch_of(codes, labels))
     assert found.triple is None
-    assert found.choice.readings[-1].draw.purpose == READING
+    assert found.choice.readings[-1].draw.name == READING
     assert math.isclose(found.choice.readings[-1].rows, 0.25 * 20_000, rel_tol=0.5)

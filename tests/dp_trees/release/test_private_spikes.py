@@ -11,17 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anonkit.budget_rules.model_queries import TABLE
 from anonkit.budget_rules.spike_rule import SPIKES_SHARE, candidates_of
 from anonkit.domains.rounding_grid import WholeValues
 from anonkit.dp_trees.questions import CodedBatch
 from anonkit.dp_trees.release import private_spikes
 from anonkit.dp_trees.release.private_spikes import SpikeHistogram, SpikeMethod, candidate_counts, noisy_histogram
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw
+from anonkit.mechanisms.accounting import draw_units
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.methods import make_method
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import NumericAttribute, public_attribute
+from anonkit.published.noisy_tables import LAPLACE
+from anonkit.published.statements.draws import Draw
 from anonkit.randomness import Randomness
 
 GAIN: dict[str, Any] = {"type": "integer", "bounds": [0, 999]}
@@ -70,7 +73,7 @@ def test_the_search_and_what_is_left_come_to_epsilon(epsilon: float, rows: int, 
     made = method(epsilon=epsilon, rows_per_unit=rows, adjacency=adjacency)
     changed = rows * (2 if adjacency == "replace" else 1)
     draws, left = made.spike_draws(policy()), made.after_spikes(policy())
-    spent = Fraction(sum(draw.units for draw in draws) * changed, 1 << 52)
+    spent = Fraction(sum(map(draw_units, draws)) * changed, 1 << 52)
     assert len({draw.rate for draw in draws}) == 1
     assert spent <= Fraction(epsilon) * SPIKES_SHARE
     assert spent + Fraction(left.epsilon) <= Fraction(epsilon)
@@ -105,7 +108,7 @@ def test_a_histogram_has_noise_of_its_rate_and_states_what_follows_from_it() -> 
     ratio = np.exp(-rate / 2**52)
     assert noise.var() == pytest.approx(2 * ratio / (1 - ratio) ** 2, rel=0.15)
     values = WholeValues.within(0, 90, 10)
-    draw = AccountedDraw(purpose="spikes of pay", mechanism=LAPLACE, rate=rate)
+    draw = Draw(name="spikes of pay", query=TABLE, law=LAPLACE, rate=rate)
     counts = np.array([500, *[3] * 8, 400, 10])
     histogram = SpikeHistogram(name="pay", values=values, counts=counts, draw=draw)
     assert (histogram.found, histogram.every) == ((0, 90), 10)

@@ -82,14 +82,14 @@ def test_a_file_that_changes_is_refused(
     out = tmp_path / "out" / "x.parquet"
     out.parent.mkdir()
     policy = {"columns": {"age": {"bounds": [20, 30], "type": "integer"}, "class": {"categories": ["0", "1"]}}}
-    drawn = _ReleaseRun._drawn
+    drawn = _ReleaseRun._verified_draft
 
     def late(self: Any) -> Any:
         draft = drawn(self)
         change(file)
         return draft
 
-    monkeypatch.setattr(_ReleaseRun, "_drawn", late)
+    monkeypatch.setattr(_ReleaseRun, "_verified_draft", late)
 
     def released() -> None:
         given = {

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.bundle.data_files import count_rows, part_name, parts_of, read_rows, read_schema
-from anonkit.engines.reading.splits import DrawnSplits, all_of
+from anonkit.engines.reading.splits import GeneratedSplits, all_of
 from anonkit.engines.writing import part_files
 from anonkit.engines.writing.part_files import (
     CountCategories,
@@ -50,7 +50,7 @@ def piece(number: int) -> pa.RecordBatch:
     )
 
 
-SPLITS = DrawnSplits(draw=piece, schema=SCHEMA, sizes=[piece(at).num_rows for at in range(-(-N // PIECE))])
+SPLITS = GeneratedSplits(draw=piece, schema=SCHEMA, sizes=[piece(at).num_rows for at in range(-(-N // PIECE))])
 WHOLE = pa.Table.from_batches(map(piece, range(SPLITS.n_splits)))
 
 

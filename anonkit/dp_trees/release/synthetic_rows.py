@@ -26,22 +26,20 @@ import pyarrow as pa
 
 from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import IntArray
-from anonkit.domains.found_domains import FindingLine
 from anonkit.domains.number_bins import Categories, Grid
 from anonkit.domains.public_rules import Follows, Never, PublicRules
 from anonkit.errors import ParameterError, PolicyError
-from anonkit.mechanisms.accounting import AccountedDraw, ConcentratedChoice, GaussianDraw
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.constraints import refuse_strange_constraints
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import NumericAttribute, public_attribute
 from anonkit.protocols import Engine, Source
+from anonkit.published.code_rules import CodeRules
 from anonkit.published.column_means import ColumnMean
-from anonkit.published.kept_rules import KeptRules
 from anonkit.published.released_cells import cells_of_codes, places_of_cells, shown_domain
 from anonkit.randomness import Randomness
-from anonkit.report.blocks import Budget, Expense, ReportColumn
+from anonkit.report.blocks import ReportColumn
 
 PIECE_ROWS = 1 << 18
 """Most rows drawn together."""
@@ -50,7 +48,7 @@ _PIECE_CELLS = 1 << 23
 
 
 def rows_together(n_columns: int) -> int:
-    """Return how many rows of so many columns a full piece has."""
+    """Return the number of rows of a full piece with so many columns."""
     return max(1, min(PIECE_ROWS, _PIECE_CELLS // max(n_columns, 1)))
 
 
@@ -61,7 +59,7 @@ def piece_sizes(numbers: IntArray, n_columns: int) -> list[int]:
 
 
 def rows_of_piece(numbers: IntArray, piece: int, n_columns: int) -> IntArray:
-    """Return how many rows of each cell are in a piece, shape (n_cells,)."""
+    """Return the number of rows of each cell in a piece, shape (n_cells,)."""
     full = rows_together(n_columns)
     first = piece * full
     return np.asarray(np.diff(np.clip(np.cumsum(numbers), first, first + full), prepend=first), dtype=np.int64)
@@ -120,24 +118,6 @@ def _stated(mean: ColumnMean) -> dict[str, float | bool]:
     return {"value": mean.value, "low": mean.low, "high": mean.high, "of_the_rows": mean.is_carried}
 
 
-def expense(name: str, draw: AccountedDraw | GaussianDraw | ConcentratedChoice) -> Expense:
-    """Return the line of a budget for a draw: epsilon, or rho, which is converted in sum."""
-    if isinstance(draw, GaussianDraw | ConcentratedChoice):
-        return {"name": name, "rho": draw.rho}
-    return {"name": name, "epsilon": draw.epsilon}
-
-
-def domains_budget(lines: Sequence[FindingLine]) -> Budget:
-    """Return the part of a budget that was spent on domains; nothing where none was looked for."""
-    if not lines:
-        return {}
-    return {
-        "domains": [
-            {"name": line.purpose, "epsilon": float(line.epsilon), "delta": float(line.delta)} for line in lines
-        ]
-    }
-
-
 Domains = Mapping[str, Categories | Grid]
 
 
@@ -150,18 +130,18 @@ class RuledRows(ParamsPart, keys=("constraints?",)):
     """Domains of the columns that follow from others."""
     codes_of: Mapping[str, IntArray]
     """For each of them its code for each code of the column that it follows from."""
-    kept: KeptRules
+    kept: CodeRules
     label: str | None
     """The column of classes, where rows have one when they are drawn."""
 
     @classmethod
-    def of(cls, policy: Policy, drawn: Domains, label: str | None, *, number_last: bool = False) -> RuledRows:
+    def of(cls, policy: Policy, sampled: Domains, label: str | None, *, number_last: bool = False) -> RuledRows:
         """Return the rules of a policy.
 
         Parameters
         ----------
         policy : Policy
-        drawn : mapping of str to domain
+        sampled : mapping of str to domain
             The columns that are counted, as they are drawn.
         label : str, optional
             The target.
@@ -177,11 +157,11 @@ class RuledRows(ParamsPart, keys=("constraints?",)):
         rules = policy.constraints
         refuse_strange_constraints(rules, policy.columns)
         determined = {name: domain_of_determined(policy, name) for name in rules.determined}
-        domains = {**drawn, **determined}
+        domains = {**sampled, **determined}
         rules = rules.completed(domains)
         try:
             codes = {name: rule.codes(domains[rule.of], domains[name]) for name, rule in rules.determined.items()}
-            kept = KeptRules.of(rules, domains, label)
+            kept = CodeRules.of(rules, domains, label)
             kept.check(of_each_class=not (number_last and label is not None and isinstance(domains[label], Grid)))
         except ParameterError as error:
             raise PolicyError(f"policy: constraints: {error.message}", error.hint or "mend the rule") from None
@@ -192,7 +172,7 @@ class RuledRows(ParamsPart, keys=("constraints?",)):
         if self.kept.masks:
             first = next(iter(codes.values()))
             classes = first * 0 if self.label is None else codes[self.label]
-            codes = self.kept.kept(codes, classes, words)
+            codes = self.kept.repaired(codes, classes, words)
         return self.with_determined(codes)
 
     def with_determined(self, codes: Mapping[str, IntArray]) -> dict[str, IntArray]:
@@ -202,7 +182,7 @@ class RuledRows(ParamsPart, keys=("constraints?",)):
 
     def settled(self) -> RuledRows:
         """Return the same for rows whose values do not meet any more: what follows is all that is left to write."""
-        return replace(self, kept=KeptRules(masks=(), may_be={}))
+        return replace(self, kept=CodeRules(masks=(), may_be={}))
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -293,8 +273,8 @@ class PlacedRows:
     def __call__(self, numbers: IntArray, randomness: Randomness) -> list[IntArray]:
         """Return the codes of each column as it is released."""
         words = UniformStream(randomness.child("places"))
-        drawn = zip(self.counted, self.rows(numbers, randomness), strict=True)
-        return [places_of_cells(own, self.counted[name], self.shown[name], words) for name, own in drawn]
+        codes_of_rows = zip(self.counted, self.rows(numbers, randomness), strict=True)
+        return [places_of_cells(own, self.counted[name], self.shown[name], words) for name, own in codes_of_rows]
 
 
 def shown_domains(counted: Mapping[str, Categories | Grid], target: str | None) -> dict[str, Categories | Grid]:
@@ -303,7 +283,7 @@ def shown_domains(counted: Mapping[str, Categories | Grid], target: str | None) 
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DrawnPiece:
+class PieceSampler:
     """Draws a piece of a table.
 
     Privacy
@@ -333,8 +313,8 @@ class DrawnPiece:
         return self._batch(np.zeros_like(self.numbers), self.randomness.child("no piece"))
 
     def _batch(self, numbers: IntArray, randomness: Randomness) -> pa.RecordBatch:
-        drawn = self.rows(numbers, randomness)
-        codes = dict(zip(self.domains, drawn, strict=True))
+        codes_of_rows = self.rows(numbers, randomness)
+        codes = dict(zip(self.domains, codes_of_rows, strict=True))
         if self.ruled is not None:
             codes = self.ruled.complete(codes, UniformStream(randomness.child("public rules")))
         columns = [cells_of_codes(codes[name], self._released[name]) for name in self._names]

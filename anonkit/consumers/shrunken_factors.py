@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Factors of naive Bayes as predictions use them: drawn in by their noise, their sum by what they have in common."""
+"""Factors of naive Bayes as predictions use them: shares shrunken by their noise, the sum weighted by its evidence."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from anonkit.consumers.estimation import (
 )
 from anonkit.consumers.factors import Factor, NormalFactor, ShareFactor
 from anonkit.domains.coded_columns import FloatArray
-from anonkit.estimators.class_shrinkage import confirmed, drawn_shares, shrunken
+from anonkit.estimators.class_shrinkage import confirmed, shrunken, shrunken_shares
 from anonkit.estimators.evidence_weight import evidence_weight, normal_separation, separation, weight_of_tables
 from anonkit.published.count_evidence import shares_of
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTarget
@@ -31,7 +31,7 @@ _NEVER = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DrawnFactors:
+class ShrunkenFactors:
     """The terms of the sum behind a prediction."""
 
     factors: tuple[Factor, ...]
@@ -39,7 +39,7 @@ class DrawnFactors:
     """Factor on the sum of their log-likelihoods, in (0, 1]."""
 
 
-def draw_factors(factors: Sequence[Factor], statistics: ClassStatistics, estimation: Estimation) -> DrawnFactors:
+def shrink_factors(factors: Sequence[Factor], statistics: ClassStatistics, estimation: Estimation) -> ShrunkenFactors:
     """Return the factors with the shares of randomized attributes drawn towards no effect of the class.
 
     So are those of noisy counts (`anonkit.published.count_evidence`). Shares behind a band are smoothed already, and
@@ -48,14 +48,14 @@ def draw_factors(factors: Sequence[Factor], statistics: ClassStatistics, estimat
     """
     target = statistics.table.target
     if estimation.estimator != "shrunken" or target is None:
-        return DrawnFactors(factors=tuple(factors), weight=1.0)
+        return ShrunkenFactors(factors=tuple(factors), weight=1.0)
     if statistics.noise:
         return _of_tables(factors, statistics, make_prior(statistics, estimation).expected)
     if not any(_is_noisy(factor.attribute, target) for factor in factors):
-        return DrawnFactors(factors=tuple(factors), weight=1.0)
+        return ShrunkenFactors(factors=tuple(factors), weight=1.0)
     sizes, variances = class_sizes(statistics, target)
     total = max(float(sizes.sum()), 1.0)
-    classes = drawn_shares(sizes / total, variances / total**2)
+    classes = shrunken_shares(sizes / total, variances / total**2)
     chosen = [
         factor.attribute
         for factor in factors
@@ -67,43 +67,43 @@ def draw_factors(factors: Sequence[Factor], statistics: ClassStatistics, estimat
     ]
     n_classes, least = len(target.domain.values), estimation.smoothing
     tables = shrunken(found, classes) if chosen else []
-    drawn = {
+    shares_by_name = {
         one.name: smoothed_shares(shares[:n_classes], least, float(counts.sum()))
         for one, counts, shares in zip(chosen, answers, tables, strict=True)
     }
-    kept = tuple(
-        replace(factor, probabilities=drawn[factor.attribute.name])
-        if isinstance(factor, ShareFactor) and factor.attribute.name in drawn
+    result = tuple(
+        replace(factor, probabilities=shares_by_name[factor.attribute.name])
+        if isinstance(factor, ShareFactor) and factor.attribute.name in shares_by_name
         else factor
         for factor in factors
     )
     of_classes = classes[:n_classes] / classes[:n_classes].sum()
-    separations = [_separation(factor, of_classes) for factor in kept]
-    sure = sum(s for factor, s in zip(kept, separations, strict=True) if factor.attribute.name not in drawn)
+    separations = [_separation(factor, of_classes) for factor in result]
+    sure = sum(s for factor, s in zip(result, separations, strict=True) if factor.attribute.name not in shares_by_name)
     real = sure + (confirmed(found, classes, tables) if chosen else 0.0)
-    return DrawnFactors(factors=kept, weight=evidence_weight(separations, real))
+    return ShrunkenFactors(factors=result, weight=evidence_weight(separations, real))
 
 
-def _of_tables(factors: Sequence[Factor], statistics: ClassStatistics, classes: FloatArray) -> DrawnFactors:
+def _of_tables(factors: Sequence[Factor], statistics: ClassStatistics, classes: FloatArray) -> ShrunkenFactors:
     """Return the factors of noisy tables: shares drawn together by the noise, cells of numbers smoothed.
 
     Counts are taken as they were published, and only moved so that those of a class add up to its rows by all tables:
     where they are cut off at 0 their noise is of another size.
     """
-    drawn = []
+    result = []
     for factor in factors:
         name, domain, rows = factor.attribute.name, factor.attribute.domain, statistics.label_counts
         counts = statistics.noisy.get(name, statistics.sums[name])
         if not isinstance(factor, ShareFactor) or domain is None or not isinstance(counts, np.ndarray):
-            drawn.append(factor)
+            result.append(factor)
             continue
         moved = counts + ((rows - counts.sum(axis=1)) / counts.shape[1])[:, np.newaxis]
         scale = math.sqrt(statistics.noise.get(name, 0.0) / 2)
         found = shares_of(moved.T[np.newaxis], scale, domain).of_class[0].T
         positive = np.maximum(found, _NEVER)
-        drawn.append(replace(factor, probabilities=positive / positive.sum(axis=1, keepdims=True)))
-    tables = [factor.probabilities for factor in drawn if isinstance(factor, ShareFactor)]
-    return DrawnFactors(factors=tuple(drawn), weight=weight_of_tables(tables, classes))
+        result.append(replace(factor, probabilities=positive / positive.sum(axis=1, keepdims=True)))
+    tables = [factor.probabilities for factor in result if isinstance(factor, ShareFactor)]
+    return ShrunkenFactors(factors=tuple(result), weight=weight_of_tables(tables, classes))
 
 
 def _separation(factor: Factor, classes: FloatArray) -> float:
