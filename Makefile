@@ -65,7 +65,7 @@ test-experiments: $(STAMP)  ## the quick form of the experiments of recipes/pape
 	$(BIN)/python -m pytest -q -p no:cacheprovider -m experiments tests/experiments
 
 test-docs: $(STAMP)  ## every page by the letter: its code blocks in order, by real programs; every example, cell by cell
-	$(BIN)/python -m pytest -q -p no:cacheprovider -n auto --dist worksteal --durations 10 -m docs tests/pages \
+	$(BIN)/python -m pytest -q -p no:cacheprovider -n auto --dist worksteal --durations 10 -m docs tests/pages tests/documentation \
 	  tests/test_examples.py
 
 .integrations/%/.installed: pyproject.toml tests/integrations/%/requirements.txt tests/integrations/%/constraints.txt

@@ -229,7 +229,7 @@ class Recodes(Protocol):
         ...
 
 
-class Statement(Protocol):
+class StatementOfDraws(Protocol):
     """The draws of noise that a release makes of its rows, as its owner accounts for them."""
 
     def to_params(self) -> dict[str, Any]:
@@ -271,7 +271,7 @@ class Draft:
     """Content of `params.json` for consumers but for the statement: public by design."""
     columns: Sequence[ReportColumn]
     """The report's `columns` block."""
-    statement: Statement = NoDraws()
+    statement: StatementOfDraws = NoDraws()
     """Every draw of noise. The account in the params and the budget in the report are made from it alone."""
     rows: JsonObject = field(default_factory=dict)
     """The report's `rows` block without `out`: rows read and suppressed, when the promise allows publishing them."""

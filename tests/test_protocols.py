@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from anonkit.methods import METHODS, make_method, method_class
 from anonkit.policy import Policy
 from anonkit.protocols import Draft, Engine, Method, is_too_large, no_progress
 from anonkit.randomness import Randomness
+from anonkit.report.blocks import Budget
 
 
 def verbs(protocol: type) -> dict[str, inspect.Signature]:
@@ -98,6 +99,37 @@ def test_values_of_the_protocols_cannot_change() -> None:
     for one in vars(protocols).values():
         if inspect.isclass(one) and one.__module__ == protocols.__name__ and hasattr(one, "__dataclass_params__"):
             assert one.__dataclass_params__.frozen, one.__name__
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwoKeys:
+    """A statement that puts two keys into the params."""
+
+    @property
+    def budget(self) -> Budget:
+        """Return what is spent."""
+        return {"epsilon": 1.0, "delta": 0}
+
+    def to_params(self) -> dict[str, Any]:
+        """Return an account."""
+        return {"accounting": [], "composition": {}}
+
+
+@pytest.mark.parametrize(
+    ("published", "keys"),
+    [
+        ({"format": "f", "columns": [], "spikes": []}, ["format", "accounting", "composition", "columns", "spikes"]),
+        ({"conditions": []}, ["accounting", "composition", "conditions"]),
+    ],
+)
+def test_a_draft_publishes_its_statement_before_its_columns(published: dict[str, Any], keys: list[str]) -> None:
+    """The account and the budget are those of the statement; a draft without one spends nothing."""
+    draft = Draft(data=None, published=published, columns=(), statement=TwoKeys())  # type: ignore[arg-type]
+    assert list(draft.params) == keys
+    assert draft.blocks["budget"] == TwoKeys().budget
+    silent = replace(draft, statement=protocols.NoDraws())
+    assert silent.params == published
+    assert silent.blocks == {"budget": {}}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,10 +13,11 @@ size, no document makes a multiple of its bytes, no array is made by a size that
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile, ZipFile, is_zipfile
@@ -251,6 +252,36 @@ def _no_number(name: str) -> float:
     raise ValueError(f"{name} is no number of JSON")
 
 
+_PLAIN = frozenset({int, float, str, bool, type(None)})
+
+
 def to_json(document: Mapping[str, Any]) -> bytes:
     """Return a document as the bytes of a sidecar: UTF-8, two spaces, keys in order, no NaN."""
-    return (json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    return (_indented(document, 1) + "\n").encode()
+
+
+def _indented(value: Any, level: int) -> str:
+    """Return JSON as Python's own encoder indents it, which took a fifth of a release of many counts.
+
+    The fast form of that encoder knows no indent, but any separator: it writes what holds no further list or mapping.
+    """
+    encode, line = _encoder(level), "\n" + "  " * level
+    if not value or not isinstance(value, dict | list | tuple):
+        return encode(value)
+    inner = value.values() if isinstance(value, dict) else value
+    if _PLAIN.issuperset(map(type, inner)):
+        text = encode(value)
+        return f"{text[0]}{line}{text[1:-1]}{line[:-2]}{text[-1]}"
+    parts = [_indented(one, level + 1) for one in inner]
+    if not isinstance(value, dict):
+        return f"[{line}{f',{line}'.join(parts)}{line[:-2]}]"
+    keys = (encode({key: 0})[1:-4] for key in value)
+    listed = f",{line}".join(f"{key}: {part}" for key, part in zip(keys, parts, strict=True))
+    return f"{{{line}{listed}{line[:-2]}}}"
+
+
+@functools.cache
+def _encoder(level: int) -> Callable[[Any], str]:
+    """Return the encoder of values of a depth, 1 for those of the document itself."""
+    between = ",\n" + "  " * level
+    return json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(between, ": ")).encode

@@ -139,7 +139,7 @@ _DATA = {"$schema", "name", "type", "path", "format", "mediatype", "hash", "sche
 _LONGEST_NAME = 255
 """Letters of a file's name."""
 _NAMELESS = "NAME"
-"""What a page has in the place of the name of the files where it was given none."""
+"""Word of a page in the place of the name of the files, where it was given none."""
 _PROFILE = "https://datapackage.org/profiles/2.0/"
 _FORMS = {
     "params": (PARAMS, "json", "application/json"),

@@ -40,7 +40,7 @@ class Multiples:
     def at(self, halves: int) -> float:
         """Return so many half steps above the first, in the unit of the column."""
         over, under = self.step.numerator, self.step.denominator
-        return (2 * self.first + halves) * over / (2 * under)  # the nearest double, as of a fraction, without making one
+        return (2 * self.first + halves) * over / (2 * under)  # the nearest double, as of a fraction
 
 
 def multiples_of(raw: Mapping[str, Any], bounds: tuple[float, float]) -> Multiples | None:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -32,13 +32,11 @@ from anonkit.domains.number_bins import Categories, Grid
 from anonkit.errors import BudgetError, ParameterError
 from anonkit.mechanisms.concentrated_loss import changed_squared, rho_units_within
 from anonkit.mechanisms.query_sensitivity import sensitivity_of
-from anonkit.mechanisms.sampling_threshold import RowDraw
-from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE, changed_rows, loss_json
+from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE, changed_rows
 from anonkit.published.exact_losses import RATE_BITS
 from anonkit.published.noisy_tables import GAUSSIAN
-from anonkit.published.randomized_table import PublishedTable
 from anonkit.published.statements.draws import Bootstrap, Composition, Draw
-from anonkit.report.blocks import Budget, Expense, Loss
+from anonkit.report.blocks import Budget, Expense, spent_on
 
 LARGEST_EPSILON = 40.0
 _ONE = 1 << RATE_BITS
@@ -256,55 +254,6 @@ class Accounting(ParamsPart, keys=("accounting=lines", "composition")):
     def after_search(self, lines: Sequence[Draw | FindingLine], epsilon: float, delta: float) -> Accounting:
         """Return the account with draws that looked for domains or spikes before, and the promise for all together."""
         return replace(self, searched=tuple(lines), claim=(epsilon, delta))
-
-
-@dataclass(frozen=True, kw_only=True)
-class AnswerAccounting:
-    """The statement of a randomized table: its published mechanisms, each of which answers for one column.
-
-    Rows are answered independently, so that a record loses what its own answers lose.
-    """
-
-    table: PublishedTable
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the mechanisms: all that receivers need."""
-        return self.table.to_params()
-
-    @property
-    def budget(self) -> Budget:
-        """The report's `budget` block."""
-        losses: list[Expense] = [{"name": name, "epsilon": loss_json(loss)} for name, loss in self.table.losses.items()]
-        return spent_on(losses, loss_json(self.table.record_epsilon), 0)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SampledAccounting(ParamsPart, keys=("choice=line", "draw")):
-    """The statement of true rows that are drawn by coins and shown where enough are alike, as a private choice says."""
-
-    choice: Draw
-    """Of how rows are shown."""
-    draw: RowDraw
-    epsilon: float
-    """Promised."""
-    delta: float
-    """Promised."""
-
-    @property
-    def line(self) -> AccountLine:
-        """The choice with its loss."""
-        return AccountLine(draw=self.choice)
-
-    @property
-    def budget(self) -> Budget:
-        """The report's `budget` block."""
-        rows: Expense = {"name": "which rows are drawn", "epsilon": rounded_up(Fraction(self.draw.rate, _ONE))}
-        return spent_on([{"name": self.choice.name, **self.line.cost}, rows], self.epsilon, self.delta)
-
-
-def spent_on(expenses: Sequence[Expense], epsilon: Loss, delta: float | None) -> Budget:
-    """Return the report's `budget` block: the loss of the release, and on what it was spent."""
-    return {"epsilon": epsilon, "delta": delta, "per_level": [], "per_attribute": list(expenses)}
 
 
 def _by_level(draws: Sequence[Draw]) -> list[Expense]:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from typing import ClassVar
 
@@ -29,7 +30,10 @@ import numpy as np
 from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import FloatArray, IntArray
 from anonkit.errors import ParameterError
+from anonkit.mechanisms.accounting import AccountLine, rounded_up
 from anonkit.published.exact_losses import RATE_BITS
+from anonkit.published.statements.draws import Draw
+from anonkit.report.blocks import Budget, Expense, spent_on
 
 WORD_BITS = 32
 """Bits of the word by which a row is drawn: beta is an integer number of 2**-32."""
@@ -63,6 +67,33 @@ class RowDraw(ParamsPart, keys=("sampled", "sampled_of", "k", "rate", "rate_unit
     def delta(self) -> float:
         """Probability that the epsilon does not cover."""
         return delta_of(self.sampled, self.k, self.rate)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledAccounting(ParamsPart, keys=("choice=line", "draw")):
+    """The statement of true rows that are drawn by coins and shown where enough are alike, as a private choice says."""
+
+    choice: Draw
+    """Of how rows are shown."""
+    draw: RowDraw
+    epsilon: float
+    """Promised."""
+    delta: float
+    """Promised."""
+
+    @property
+    def line(self) -> AccountLine:
+        """The choice with its loss."""
+        return AccountLine(draw=self.choice)
+
+    @property
+    def budget(self) -> Budget:
+        """The report's `budget` block."""
+        rows: Expense = {
+            "name": "which rows are drawn",
+            "epsilon": rounded_up(Fraction(self.draw.rate, 1 << RATE_BITS)),
+        }
+        return spent_on([{"name": self.choice.name, **self.line.cost}, rows], self.epsilon, self.delta)
 
 
 def most_sampled(units: int) -> int:

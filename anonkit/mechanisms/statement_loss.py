@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from anonkit.domains.coded_columns import IntArray
-from anonkit.mechanisms.accounting import draw_epsilon, draw_units, rounded_up, spent_on
+from anonkit.mechanisms.accounting import draw_epsilon, draw_units, rounded_up
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.mechanisms.private_selection import exponential_mechanism, permute_and_flip
 from anonkit.promises.guarantee import changed_rows
@@ -33,7 +33,7 @@ from anonkit.published.statements.noise_statement import (
     Statement,
     Value,
 )
-from anonkit.report.blocks import Budget
+from anonkit.report.blocks import Budget, spent_on
 
 
 def noisy_values(statement: Statement, answers: Sequence[IntArray], words: UniformStream) -> tuple[Value, ...]:

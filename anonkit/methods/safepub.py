@@ -24,11 +24,11 @@ from anonkit.k_anonymity.sampled_rows import (
     one_row_of_each,
     scores_of,
 )
-from anonkit.mechanisms.accounting import SampledAccounting, draw_units, rate_within, units_of
+from anonkit.mechanisms.accounting import draw_units, rate_within, units_of
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.private_selection import permute_and_flip
 from anonkit.mechanisms.query_sensitivity import sensitivity_of
-from anonkit.mechanisms.sampling_threshold import WORD_BITS, RowDraw, best_sample, class_size
+from anonkit.mechanisms.sampling_threshold import WORD_BITS, RowDraw, SampledAccounting, best_sample, class_size
 from anonkit.parameters import check_integer, check_number, parameter, settle_numbers
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy, TargetUse

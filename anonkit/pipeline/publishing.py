@@ -55,6 +55,7 @@ from anonkit.pipeline.written_bounds import shown_as_bounds
 from anonkit.policy.declaration import Policy
 from anonkit.promises.guarantee import Check, Guarantee, loss_json
 from anonkit.protocols import Draft, Engine, Method, Source
+from anonkit.report.blocks import Budget, spent_on
 from anonkit.report.catalogue_entries import PublicFiles
 from anonkit.report.descriptor import build_descriptor
 from anonkit.report.document import build_report
@@ -221,7 +222,7 @@ def planned_release(
         The label of its randomness.
     """
     loss = promise.loss()
-    budget = {} if loss is None else {"epsilon": loss_json(loss.epsilon), "delta": loss.delta}
+    budget: Budget = {} if loss is None else spent_on((), loss_json(loss.epsilon), loss.delta)
     report = build_report(
         version=__version__,
         method=method_block(method, preset),

@@ -7,6 +7,7 @@ The central guarantee of a randomized table to those who see only its shuffled f
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ import pyarrow as pa
 from anonkit.domains.domain_codes import refuse_kinds
 from anonkit.domains.number_bins import Categories, Grid, notes_on_bins
 from anonkit.errors import PolicyError, option
-from anonkit.mechanisms.accounting import AnswerAccounting
 from anonkit.mechanisms.shuffle_amplification import (
     MOST_LOSS,
     ResponseRatios,
@@ -42,7 +42,7 @@ from anonkit.published.randomized_table import PublishedAttribute, PublishedTabl
 from anonkit.published.released_cells import type_of_categories, type_of_numbers
 from anonkit.randomized_response.randomized_rows import RandomizeBatch
 from anonkit.randomness import Randomness
-from anonkit.report.blocks import ColumnFacts, ReportColumn
+from anonkit.report.blocks import Budget, ColumnFacts, Expense, ReportColumn, spent_on
 
 
 def shuffled_view(table: PublishedTable, policy: Policy, n_rows: int, delta: float | None) -> dict[str, Any]:
@@ -200,6 +200,26 @@ def assumptions_of(table: PublishedTable, policy: Policy) -> tuple[str, ...]:
         text[:1].upper() + text[1:] + "." for attribute in table.attributes for text in attribute.mechanism.assumptions
     )
     return (*public_assumptions(policy), *sentences)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerAccounting:
+    """The statement of a randomized table: its published mechanisms, each of which answers for one column.
+
+    Rows are answered independently, so that a record loses what its own answers lose.
+    """
+
+    table: PublishedTable
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the mechanisms: all that receivers need."""
+        return self.table.to_params()
+
+    @property
+    def budget(self) -> Budget:
+        """The report's `budget` block."""
+        losses: list[Expense] = [{"name": name, "epsilon": loss_json(loss)} for name, loss in self.table.losses.items()]
+        return spent_on(losses, loss_json(self.table.record_epsilon), 0)
 
 
 # --- the draft ---------------------------------------------------------------------------------------------------

@@ -107,6 +107,11 @@ class Budget(TypedDict, total=False):
     """Loss of one row by the search for domains and spikes of columns, draw by draw."""
 
 
+def spent_on(expenses: Sequence[Expense], epsilon: Loss, delta: float | None) -> Budget:
+    """Return the report's `budget` block: the loss of the release, and on what it was spent."""
+    return {"epsilon": epsilon, "delta": delta, "per_level": [], "per_attribute": list(expenses)}
+
+
 class Details(TypedDict, total=False):
     """Blocks that a method adds to the report."""
 

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from anonkit.errors import ReleaseFormatError, on_command_line
 from anonkit.promises.guarantee import Check, Guarantee
+from anonkit.report.blocks import spent_on
 from anonkit.report.charts import safe_text
 from anonkit.report.first_facts import verdict
 from anonkit.report.promise_words import words_of
@@ -133,7 +134,7 @@ def build_report(
         **({"recipients": list(recipients)} if recipients else {}),
         "method": dict(method),
         "guarantee": promise.to_dict(),
-        "budget": {"epsilon": None, "delta": None, "per_level": [], "per_attribute": []},
+        "budget": spent_on((), None, None),
         "columns": [dict(column) for column in columns],
         "rows": dict(rows),
         "disclosure_risk": dict(disclosure_risk),

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.budget_rules.triple_rule import LITTLE, MOST_COUNTS, MOST_TRIPLES, TripleRule
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.integers(1, 70), max_size=45), st.integers(2, 16), st.integers(1, 10**7), st.sampled_from([0.1, 1.0])
 )

@@ -90,7 +90,7 @@ def test_public_facts_and_answers_decide(
     decided: tuple[bool, int, bool],
     asked: list[int],
 ) -> None:
-    """Whether the target splits all tables, how many pairs, whether the first is the target's; pairs asked for."""
+    """Splits by the target, number of pairs, the target's pair first or not; pairs queried."""
     plan, readings = planned(*facts, by_purpose)
     assert (plan.is_split, plan.edges, plan.tied) == decided
     assert [reading.edges for reading in readings] == asked

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from anonkit.bundle.json_documents import parse_json, read_capped, read_json, refuse_irregular, to_json
 from anonkit.errors import ReleaseFormatError
@@ -21,6 +25,21 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     assert "für".encode() in path.read_bytes()
     with pytest.raises(ValueError, match="JSON compliant"):
         to_json({"x": float("nan")})
+
+
+VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+DOCUMENTS = st.recursive(
+    VALUES,
+    lambda inner: st.lists(inner) | st.tuples(inner, inner) | st.dictionaries(st.text() | st.integers(), inner),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.text(), DOCUMENTS))
+def test_the_bytes_are_those_of_python_with_two_spaces(document: dict[str, Any]) -> None:
+    """Of any values, empty lists and keys that are no strings among them."""
+    expected = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    assert to_json(document) == expected.encode("utf-8")
 
 
 @pytest.mark.parametrize(

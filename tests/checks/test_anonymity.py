@@ -1,4 +1,4 @@
-"""What every k-anonymous release has to show: forged figures, roles and promises are refused."""
+"""Checks of every k-anonymous release: forged figures, roles and promises are refused."""
 
 from __future__ import annotations
 

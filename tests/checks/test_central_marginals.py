@@ -150,7 +150,8 @@ MUTANTS = {
         where="dp_trees.release.delta_method:DeltaMethod.with_found_domains", old="Fraction(self.delta) / 2",
         new="Fraction(self.delta)", refused_by="release", run="Laplace, none"),
     "the search is not told": Mutant(
-        where="dp_trees.release.delta_method:DeltaMethod.charged", old="[*lines, *drawn]", new="[*drawn]",
+        where="dp_trees.release.delta_method:DeltaMethod.charged", old="after_search(found.lines,",
+        new="after_search((),",
         refused_by="release", run="Laplace, none"),
     "every column is searched with the share of all": Mutant(
         where="dp_trees.release.private_domains:DomainSearch.found", old="self._row_units // len(names)",

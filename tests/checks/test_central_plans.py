@@ -18,7 +18,7 @@ from anonkit.dp_trees.marginals.learned_marginals import planned
 from anonkit.dp_trees.questions import CodedBatch
 from anonkit.dp_trees.release.stacked_trees import StackedMethod
 from anonkit.errors import ParameterError, ReleaseFormatError
-from anonkit.mechanisms.accounting import Accounting
+from anonkit.mechanisms.accounting import Accounting, draw_units
 from anonkit.methods import make_method
 from anonkit.methods.dp_marginals import DPMarginals
 from anonkit.methods.dp_nb import DPNB
@@ -102,7 +102,7 @@ def _of_marginals(method: DPMarginals, policy: Policy, rows: float) -> tuple[Acc
     counting = method._counting
     rows = rows if counting is not None else float(method.n_rows)
     layout, drawn = method.finest_view(policy), () if counting is None else (counting,)
-    left = method.left(policy, sum(draw.units for draw in drawn))
+    left = method.left(policy, sum(draw_units(draw) for draw in drawn))
     plan, choice, _, triple = planned(
         layout, Rows(layout.schema), rows, left, method._row_units, Randomness.seeded(int(abs(rows)))
     )

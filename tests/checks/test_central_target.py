@@ -40,7 +40,7 @@ def params() -> dict[str, Any]:
 
 
 def observed(params: dict[str, Any]) -> str | None:
-    """What is wrong with the bins; None where they are as rebuilt."""
+    """The fault of the bins; None where they are as rebuilt."""
     (check,) = target_checks(params, facts_of(params))
     assert check.passed == (check.observed is None)
     return check.observed  # type: ignore[return-value]

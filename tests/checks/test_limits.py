@@ -229,6 +229,7 @@ def _fuzzed(family: str, folder: Path, most: int | None, seed: int = 1) -> list[
 needs_limits = pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are those of Linux")
 
 
+@pytest.mark.untraced  # the processes that look at forgeries leave no trace
 @pytest.mark.slow_cases("k-anonymous")
 @needs_limits
 @pytest.mark.parametrize("family", ["k-anonymous", "forest"])

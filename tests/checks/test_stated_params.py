@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from mechanisms.stated_tables import as_params, drawing, stating
 
+from anonkit.checks import stated_params
 from anonkit.checks.central_params import PublicDomain
 from anonkit.checks.stated import loss_of
 from anonkit.checks.stated_params import labels_of, read_statement
@@ -106,15 +107,19 @@ def test_rows_of_a_part_of_the_rows_or_of_one_cell_are_refused() -> None:
             read_statement(params)
 
 
-def test_more_cells_than_a_release_has_are_refused_before_they_are_read() -> None:
-    """A forged size causes no allocation."""
+def test_more_cells_than_a_release_has_are_refused_before_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A forged size of a column causes no allocation; what all draws have together is counted too."""
     params = as_params(stating(drawing(Count(by=("age",))), drawing(Count(), name="rows")))
-    cells = (1 << 22) + 1
-    for size in (cells, cells - 1):
-        params["statement"]["columns"][1]["domain"].update(cells=size, has_missing=False)
-        params["values"][0]["numbers"] = [0] * size
-        with pytest.raises(ReleaseFormatError, match="more cells"):
-            read_statement(params)
+    domain = params["statement"]["columns"][1]["domain"]
+    domain.update(cells=stated_params._MOST_CELLS + 1, has_missing=False)
+    with pytest.raises(ReleaseFormatError, match="a column of the params has more cells"):
+        read_statement(params)
+
+    monkeypatch.setattr(stated_params, "_MOST_CELLS", 256)
+    domain["cells"] = 256
+    params["values"][0]["numbers"] = [0] * 256
+    with pytest.raises(ReleaseFormatError, match="the statement of the params has more cells"):
+        read_statement(params)
 
 
 def test_neighbours_and_parts_that_no_release_has_are_refused() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anonkit
@@ -99,7 +99,6 @@ def _shares(forest: list[list[dict[str, Any]]], row: dict[str, str], vote: str) 
     return [one / sum(total) for one in total]
 
 
-@settings(max_examples=120, deadline=None)
 @given(forest=st.lists(trees(), min_size=1, max_size=4), vote=st.sampled_from(["pooled", "majority", "sum"]))
 def test_every_vote_is_what_a_walk_by_hand_gives(forest: list[list[dict[str, Any]]], vote: str) -> None:
     """All rows of a small domain, all three votes, negative and absent counts: equal to the fractions."""

@@ -58,7 +58,8 @@ RIGHT = {
 """Places where a phrase is the right one: in the name of a test, of two columns of a table, of a name in the code."""
 
 
-_ANY = re.compile("|".join(phrase.replace(" ", r"\s+") for phrase in BANNED), re.IGNORECASE)
+_BEGIN = r"(?:\b|(?<=\\[nrt]))"  # of a word, also behind an escape: sources are looked at before they are parsed
+_ANY = re.compile(_BEGIN + "(?:" + "|".join(phrase.replace(" ", r"\s+") for phrase in BANNED) + ")", re.IGNORECASE)
 
 
 def _pages() -> Iterator[tuple[str, str]]:

@@ -65,6 +65,7 @@ def is_foreign(address: str) -> bool:
     return bool(urlsplit(address).netloc) or urlsplit(address).scheme not in ("", "data")
 
 
+@pytest.mark.docs
 def test_every_page_of_docs_is_reached_from_the_navigation(repository: Path, pages: dict[str, Page]) -> None:
     """A page that somebody adds is in the menu, listed or not."""
     menu = {resolved("index.html", link) for link in pages["index.html"].navigation if urlsplit(link).path}
@@ -72,6 +73,7 @@ def test_every_page_of_docs_is_reached_from_the_navigation(repository: Path, pag
     assert "explanation/privacy-promise.html" in menu
 
 
+@pytest.mark.docs
 def test_the_promise_is_the_second_page(site: Path) -> None:
     """The page after the first one states the promises, and their limits."""
     following = re.search(r'<a href="([^"]+)"[^>]*md-footer__link--next', (site / "index.html").read_text("utf-8"))
@@ -79,6 +81,7 @@ def test_the_promise_is_the_second_page(site: Path) -> None:
     assert following[1] == "explanation/privacy-promise.html"
 
 
+@pytest.mark.docs
 def test_nothing_is_loaded_from_another_host(site: Path, pages: dict[str, Page]) -> None:
     """No font, script, style or picture is foreign: the site is read offline, and nobody sees who reads it."""
     loaded = {address for page in pages.values() for address in page.loaded}
@@ -102,6 +105,7 @@ def test_what_a_page_loads_from_elsewhere_would_be_seen() -> None:
     ).loaded
 
 
+@pytest.mark.docs
 def test_every_link_and_picture_of_the_site_leads_to_a_file_and_an_anchor_of_it(
     site: Path, pages: dict[str, Page]
 ) -> None:
@@ -119,6 +123,7 @@ def test_every_link_and_picture_of_the_site_leads_to_a_file_and_an_anchor_of_it(
     assert broken == []
 
 
+@pytest.mark.docs
 def test_pages_read_on_the_site_as_in_the_repository(repository: Path, pages: dict[str, Page]) -> None:
     """The site's Markdown and GitHub's make the same headings, lists, tables, code and pictures of every page."""
     markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -139,6 +144,7 @@ def test_pages_read_on_the_site_as_in_the_repository(repository: Path, pages: di
     assert different == {}
 
 
+@pytest.mark.docs
 def test_every_page_can_be_searched_without_a_server(repository: Path, site: Path) -> None:
     """The index is a script, which a browser reads from a file, and has all pages of docs."""
     script = (site / "search" / "search_index.js").read_text(encoding="utf-8")
@@ -203,6 +209,7 @@ def test_no_page_is_twice_in_the_navigation(repository: Path) -> None:
     assert listed == Counter(docs_of(repository))
 
 
+@pytest.mark.docs
 def test_files_outside_docs_that_pages_link_are_on_the_site(site: Path) -> None:
     """Recipes, examples and the files for contributors are pages at their path in the repository."""
     for name in ("recipes/bank-rfka.toml.html", "recipes/index.html", "CONTRIBUTING.html", "CHANGELOG.html"):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from anonkit.dp_trees.plan import LEAVES, LabelOnly, Leaf, Leaves, NoisyClassCounts
+from anonkit.mechanisms.accounting import draw_units
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.randomness import Randomness
 from tests.dp_trees.tables import MIXED
@@ -26,7 +27,7 @@ def filled(leaf: Leaf, totals: list[list[int]], units: int) -> list:  # type: ig
 def test_a_leaf_spends_all_it_may_and_ends_the_path(name: str) -> None:
     """One row is in one count, and adds to one: the sensitivity is 1."""
     (draw,) = LEAVES[name]().draws(2, ONE // 3, MIXED)
-    assert draw.units == ONE // 3
+    assert draw_units(draw) == ONE // 3
     assert draw.ends_path
     assert draw.level == 2
 

@@ -32,6 +32,7 @@ from anonkit.dp_trees.split_selection import (
     noisy_information_gain,
     sulq_information,
 )
+from anonkit.mechanisms.accounting import draw_units
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.published.statements.draws import EXPONENTIAL, PERMUTE_AND_FLIP
@@ -207,7 +208,7 @@ SELECTIONS: dict[str, SplitSelection] = {
 @pytest.mark.parametrize("units", [ONE // 10, ONE, 5 * ONE])
 def test_the_draws_cost_at_most_what_they_may(name: str, units: int) -> None:
     """And nearly all of it."""
-    spent = sum(draw.units for draw in SELECTIONS[name].draws(2, units, TERMS))
+    spent = sum(draw_units(draw) for draw in SELECTIONS[name].draws(2, units, TERMS))
     assert units * (1 - 1e-9) <= spent <= units
 
 
@@ -275,7 +276,7 @@ def test_undivided_counts_cost_their_number() -> None:
     multiway = replace(TERMS, candidates=4, fewest_numbers=0, numbers=0, reused=0)
     for level, times in enumerate([4, 3, 2, 1, 1]):
         (draw,) = selection.draws(level, ONE, multiway)
-        assert (draw.times, draw.rate, draw.units) == (times, ONE, times * ONE)
+        assert (draw.times, draw.rate, draw_units(draw)) == (times, ONE, times * ONE)
     (draw,) = selection.draws(1, ONE, replace(multiway, reused=1))
     assert draw.times == 4  # a number can be cut again, and a value be separated from the rest
 

@@ -13,6 +13,7 @@ from anonkit.dp_trees.microdata import cells_of, label_of
 from anonkit.dp_trees.taxonomy_specialization import SCORES, SpecializationPlan, _Specializer, specialize
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.accounting import draw_units
+from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.methods.diffp_id3 import DiffPID3
 from anonkit.promises.guarantee import REPLACE
 from anonkit.published.tree_attributes import Attribute, Split
@@ -135,7 +136,7 @@ def test_the_grower_of_trees_takes_no_hierarchy() -> None:
 def test_no_row_moves_the_scores_of_a_step_further_than_it_pays_for(score: str) -> None:
     """Every part of every hierarchy and interval, over all small tables and all rows that may come: brute force."""
     plan = plan_of(True, schema=TAXONOMY, score=SCORES[score], steps=1)
-    width = plan.choice.sensitivity
+    width = sensitivity_of(plan.choice.query)
     rng = np.random.default_rng(1)
     for n in (0, 1, 2, 6):
         for _ in range(2):

@@ -82,7 +82,6 @@ def uncommented(text: str) -> str:
 # --- any table -------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=100, deadline=None)
 @given(table=tables(), data=st.data())
 def test_any_table_gives_a_valid_policy(engine: Engine, table: pa.Table, data: st.DataObject) -> None:
     """A draft is TOML without invisible characters and declares all columns in order, with the target requested."""
@@ -122,7 +121,6 @@ def test_rare_values_are_never_in_a_draft(engine: Engine, rare: list[int], rows:
     assert MARK not in draft_policy(table, target=data.draw(st.none() | st.sampled_from(names)), engine=engine)
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     cells=st.lists(st.integers(0, 5), min_size=1, max_size=200),
     scale=st.integers(2, 1000),

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kinds_of_columns import IDENTIFIERS
 
@@ -249,7 +249,6 @@ def profile(engine: Engine, name: str, values: pa.Array | list[Any]) -> ColumnPr
     return found
 
 
-@settings(max_examples=60, deadline=None)
 @given(data=st.data(), kind=st.sampled_from(list(CELLS)), categorical=st.booleans())
 def test_codes_and_a_pass_over_the_table_give_one_profile(
     engine: Engine, data: st.DataObject, kind: pa.DataType, categorical: bool

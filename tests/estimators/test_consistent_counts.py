@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.errors import ParameterError
@@ -132,7 +132,6 @@ def test_a_joint_domain_must_divide_into_the_classes() -> None:
         JointAnswers(RandomizedResponse.equal(7, 0.5), 2)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(2, 12), st.floats(0.02, 0.95), st.integers(0, 10_000), st.integers(1, 100_000))
 def test_the_closed_form_of_randomized_response_is_reached(size: int, p_keep: float, seed: int, n_rows: int) -> None:
     """The log-likelihood is that of the exact solution, up to what the last barrier costs."""
@@ -149,7 +148,6 @@ def test_the_closed_form_of_randomized_response_is_reached(size: int, p_keep: fl
     assert log_likelihood(found) >= log_likelihood(exact) - size * 2e-5 - 1e-9 * n_rows
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(2, 6), st.integers(2, 9), st.integers(0, 10_000))
 def test_no_vertex_of_the_simplex_leads_uphill(size: int, n_answers: int, seed: int) -> None:
     """For any matrix the largest directional derivative, which bounds what is missed, is nearly 0."""
@@ -172,7 +170,6 @@ def test_an_answer_that_one_value_alone_gives_is_followed() -> None:
     assert np.allclose(likeliest_shares(np.array([1.0, 3.0, 0.0]), np.eye(3)), [0.25, 0.75, 0.0], atol=1e-5)
 
 
-@settings(max_examples=30)
 @given(st.integers(0, 10_000))
 def test_consistent_counts_are_possible_counts(seed: int) -> None:
     """Not below 0, and of one class size for all attributes."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from papers.harness.claims import HELD, NOT_HELD, OPEN, MeasuredConfiguration, PaperClaim, fits, interval
 from papers.harness.panels import Panel
@@ -32,7 +32,6 @@ def claim(**more: Any) -> PaperClaim:
     return PaperClaim.from_dict({"says": "…", "measure": "auc", "left": "ours", **more}, "claim")
 
 
-@settings(max_examples=60)
 @given(st.lists(st.tuples(_scores, _scores), min_size=1, max_size=4), st.sampled_from([">=", ">", "<=", "<"]))
 def test_what_is_false_in_the_table_is_never_held(points: list[tuple[list[float], list[float]]], relation: str) -> None:
     """For any scores, a claim that holds requires the relation of the means at every point."""
@@ -46,7 +45,6 @@ def test_what_is_false_in_the_table_is_never_held(points: list[tuple[list[float]
     assert verdict.word in ((HELD, OPEN) if true else (NOT_HELD, OPEN))
 
 
-@settings(max_examples=60)
 @given(st.lists(_scores, min_size=2, max_size=5), st.sampled_from(["rises", "falls"]))
 def test_what_does_not_rise_in_the_table_is_never_held_to_rise(steps: list[list[float]], way: str) -> None:
     """Held means that no step of the means goes the other way, and that the last is beyond the first."""

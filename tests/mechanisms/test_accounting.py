@@ -14,13 +14,10 @@ from hypothesis import strategies as st
 
 from anonkit.budget_rules.model_queries import TABLE, PairGain
 from anonkit.domains.found_domains import FindingLine
-from anonkit.domains.number_bins import Categories
 from anonkit.errors import BudgetError, ParameterError
 from anonkit.mechanisms.accounting import (
     Accounting,
-    AnswerAccounting,
     PathAccount,
-    SampledAccounting,
     draw_epsilon,
     draw_units,
     rate_within,
@@ -29,11 +26,8 @@ from anonkit.mechanisms.accounting import (
     units_of,
 )
 from anonkit.mechanisms.query_sensitivity import sensitivity_of
-from anonkit.mechanisms.sampling_threshold import RowDraw, delta_of
 from anonkit.promises.guarantee import REPLACE
-from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
-from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
 from anonkit.published.statements.draws import PERMUTE_AND_FLIP, Bootstrap, Draw
 
 ONE = 1 << 52
@@ -121,35 +115,10 @@ def test_a_budget_lists_draws_or_levels() -> None:
 
 
 def test_a_void_account_lists_nothing() -> None:
-    """Where a look without noise leaves no promise, no draw is listed and nothing is said to be spent."""
+    """A look without noise leaves no promise: no draw is listed, and no loss is stated."""
     void = Accounting(draws=(SPLIT, EARLY), by_level=True, is_void=True)
     assert void.to_params()["accounting"] == []
     assert void.budget == {"epsilon": None, "delta": None, "per_level": [], "per_attribute": []}
-
-
-def test_true_rows_pay_for_their_choice_and_for_their_draw() -> None:
-    """The params list both, the budget what each costs, and the promise is what was given."""
-    choice = replace(SPLIT, level=None, name="how")
-    rows = RowDraw(sampled=1 << 30, k=20, rate=ONE)
-    account = SampledAccounting(choice=choice, draw=rows, epsilon=1.5, delta=1e-6)
-    params = account.to_params()
-    assert params["choice"]["epsilon"] == draw_epsilon(choice)
-    assert (params["draw"]["sampled_of"], params["draw"]["delta"]) == (1 << 32, delta_of(1 << 30, 20, ONE))
-    assert account.budget["epsilon"] == 1.5
-    expected = [{"name": "how", "epsilon": 0.25}, {"name": "which rows are drawn", "epsilon": 1.0}]
-    assert account.budget["per_attribute"] == expected
-
-
-def test_answers_are_their_own_statement() -> None:
-    """The params are the mechanisms, and each is a line of the budget."""
-    jobs = PublishedAttribute(
-        name="job", domain=Categories(values=("a", "b")), mechanism=RandomizedResponse.from_epsilon(2, 1.0)
-    )
-    account = AnswerAccounting(table=PublishedTable(attributes=(jobs,), target=None))
-    assert account.to_params() == account.table.to_params()
-    (line,) = account.budget["per_attribute"]
-    assert line == {"name": "job", "epsilon": account.table.record_epsilon}
-    assert account.budget["epsilon"] == account.table.record_epsilon <= 1.0
 
 
 def test_units_of_several_rows_and_replaced_rows_pay_for_each() -> None:

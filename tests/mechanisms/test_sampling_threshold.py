@@ -8,14 +8,19 @@ from math import comb
 
 import pytest
 
+from anonkit.budget_rules.model_queries import PairGain
 from anonkit.errors import ParameterError
+from anonkit.mechanisms.accounting import draw_epsilon
 from anonkit.mechanisms.sampling_threshold import (
     LARGEST_CLASS,
+    RowDraw,
+    SampledAccounting,
     best_sample,
     class_size,
     delta_of,
     most_sampled,
 )
+from anonkit.published.statements.draws import PERMUTE_AND_FLIP, Draw
 
 ONE = 1 << 52
 WORDS = 1 << 32
@@ -96,3 +101,16 @@ def test_a_k_that_nobody_reaches_is_refused() -> None:
     """Almost all rows drawn, with a large epsilon: delta falls too slowly with k."""
     with pytest.raises(ParameterError, match=f"no k up to {LARGEST_CLASS:,}"):
         class_size(most_sampled(12 * ONE), 12 * ONE, 1e-9, 2)
+
+
+def test_true_rows_pay_for_their_choice_and_for_their_draw() -> None:
+    """The params list both, the budget what each costs, and the promise is what was given."""
+    choice = Draw(name="how", query=PairGain(), law=PERMUTE_AND_FLIP, rate=ONE // 8)
+    rows = RowDraw(sampled=1 << 30, k=20, rate=ONE)
+    account = SampledAccounting(choice=choice, draw=rows, epsilon=1.5, delta=1e-6)
+    params = account.to_params()
+    assert params["choice"]["epsilon"] == draw_epsilon(choice)
+    assert (params["draw"]["sampled_of"], params["draw"]["delta"]) == (1 << 32, delta_of(1 << 30, 20, ONE))
+    assert account.budget["epsilon"] == 1.5
+    expected = [{"name": "how", "epsilon": 0.25}, {"name": "which rows are drawn", "epsilon": 1.0}]
+    assert account.budget["per_attribute"] == expected

@@ -12,6 +12,7 @@ import anonkit
 from anonkit.checks.central import central_checks, central_report_checks
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import BudgetError
+from anonkit.mechanisms.accounting import draw_units
 from anonkit.methods import make_method
 from anonkit.methods.c45_arithmetic import C45Arithmetic
 
@@ -30,8 +31,8 @@ def test_the_share_of_a_level_is_divided_over_the_attributes() -> None:
     plan = C45Arithmetic(epsilon=1.0).plan(POLICY)
     (draw,) = plan.split_draws(1)
     assert draw.times == len(plan.schema.attributes)
-    assert draw.mechanism == "discrete-laplace"
-    assert draw.units <= plan.level_units[1]
+    assert draw.law == "discrete-laplace"
+    assert draw_units(draw) <= plan.level_units[1]
 
 
 def test_the_published_stop_rule_promises_nothing() -> None:

@@ -10,6 +10,7 @@ import pytest
 import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import PolicyError
+from anonkit.mechanisms.accounting import draw_units
 from anonkit.methods.diffgen import DiffGen
 from anonkit.policy.declaration import Policy
 
@@ -21,8 +22,8 @@ def test_the_budget_is_that_of_the_paper() -> None:
     plan = DiffGen(epsilon=1.0, steps=5).plan(POLICY)
     choice, count = plan.accounting.draws
     assert choice.times == 5 + 2 * 5
-    assert choice.units / choice.times / 2**52 == pytest.approx(1 / (2 * 15))
-    assert count.units / 2**52 == pytest.approx(0.5)
+    assert draw_units(choice) / choice.times / 2**52 == pytest.approx(1 / (2 * 15))
+    assert draw_units(count) / 2**52 == pytest.approx(0.5)
 
 
 def test_cells_are_generalized_records_with_counts() -> None:

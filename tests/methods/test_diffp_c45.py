@@ -6,6 +6,7 @@ import pytest
 
 import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.mechanisms.accounting import draw_units
 from anonkit.methods.diffp_c45 import DiffPC45
 
 POLICY = bank_customers_policy()
@@ -19,7 +20,7 @@ def test_every_draw_gets_the_same() -> None:
     for draw in plan.accounting.draws:
         if draw.ends_path and draw.level != 2:
             continue
-        assert draw.units / draw.times / 2**52 == pytest.approx(each, rel=1e-6)
+        assert draw_units(draw) / draw.times / 2**52 == pytest.approx(each, rel=1e-6)
     assert plan.accounting.epsilon == pytest.approx(1.0)
 
 

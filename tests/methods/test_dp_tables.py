@@ -19,7 +19,7 @@ from anonkit.dp_trees.aggregates.aggregate_requests import requests_of
 from anonkit.dp_trees.aggregates.cell_sums import CellSums
 from anonkit.engines import open_engine
 from anonkit.errors import ParameterError, PolicyError
-from anonkit.mechanisms.accounting import LARGEST_EPSILON
+from anonkit.mechanisms.accounting import LARGEST_EPSILON, draw_epsilon
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.methods.dp_tables import DPTables
@@ -85,8 +85,8 @@ def test_weights_and_groups_decide_the_shares() -> None:
     draws = DPTables(epsilon=1.0, aggregate=("sex", "ward weight 2", "sex, ward weight 0.5", "sum(age)")).account(
         POLICY
     )
-    assert [draw.sensitivity for draw in draws.draws] == [1, 9_000_000]
-    shares = [draw.epsilon for draw in draws.draws]
+    assert [sensitivity_of(draw.query) for draw in draws.draws] == [1, 9_000_000]
+    shares = [draw_epsilon(draw) for draw in draws.draws]
     assert shares[0] / shares[1] == pytest.approx(2 * 8**0.5, rel=1e-6)
 
 
@@ -125,7 +125,6 @@ def test_what_is_measured_is_what_holds_all_else(lines: list[str]) -> None:
         assert each.weight == max(table.weight for table in plan.tables if table.measured == at)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(["", "a = ", '"a = by" = ']), st.sampled_from(["count", "sum(x)", "mean( x y )", 'median("by")']),
     st.lists(st.sampled_from(["x", "marital status", "by", "count", 'quo"te', "co,mma"]), max_size=3, unique=True),

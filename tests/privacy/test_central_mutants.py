@@ -289,7 +289,7 @@ REFUSED: dict[str, Mutant] = {
         new="self.steps", method="diffgen", parameters={"steps": 2}),
     "cells get all of epsilon": Mutant(
         where="anonkit.dp_trees.taxonomy_specialization:SpecializationPlan.count",
-        old="self.path_units - self.choice.units",
+        old="self.path_units - draw_units(self.choice)",
         new="self.path_units", method="dt-diff", parameters={"steps": 2}),
     "replaced rows cost once": Mutant(
         where="anonkit.promises.guarantee:changed_rows", old="(2 if adjacency == REPLACE else 1)", new="1",
@@ -361,8 +361,8 @@ REFUSED: dict[str, Mutant] = {
         parameters=READ, policy=OF_MANY),
     "the histogram of the target is free": Mutant(
         where="anonkit.dp_trees.release.stacked_trees:StackedMethod.plan",
-        old="left = self._row_units - sum(draw.units for draw in drawn)",
-        new="left = self._row_units - (0 if counting is None else counting.units)", method="dp-forest",
+        old="left = self._row_units - sum(draw_units(draw) for draw in drawn)",
+        new="left = self._row_units - (0 if counting is None else draw_units(counting))", method="dp-forest",
         policy=OF_NUMBERS),
     "no line tells of the histogram of the target": Mutant(
         where="anonkit.dp_trees.release.stacked_trees:StackedMethod.plan",
@@ -381,10 +381,10 @@ REFUSED: dict[str, Mutant] = {
         method="dp-forest", policy=OF_NUMBERS),
     # --- the search for spikes
     "a search for spikes is free": Mutant(
-        where=SPIKES + "_with_search", old="*(line.to_params() for line in lines), *drawn", new="*drawn",
+        where=SPIKES + "_with_search", old="[one.draw for one in histograms]", new="[]",
         method="dp-marginals", policy=OF_STEPS),
     "nothing is taken off for a search": Mutant(
-        where=SPIKES + "after_spikes", old="sum(draw.units for draw in draws)", new="0", method="dp-marginals",
+        where=SPIKES + "after_spikes", old="sum(draw_units(draw) for draw in draws)", new="0", method="dp-marginals",
         policy=OF_STEPS),
     "a search has twice its share": Mutant(
         where=SPIKES + "spike_draws", old="spike_units(self", new="2 * spike_units(self", method="dp-tree",

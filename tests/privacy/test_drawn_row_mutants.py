@@ -21,7 +21,7 @@ REFUSED = {
     "the choice has half of epsilon": Mutant(
         where=METHOD + "_choice", old="Fraction(self.epsilon) * SEARCH_SHARE",
         new="Fraction(self.epsilon) * 2 * SEARCH_SHARE"),
-    "the choice costs nothing": Mutant(where=METHOD + "_units", old=" - choice.units", new=""),
+    "the choice costs nothing": Mutant(where=METHOD + "_units", old=" - draw_units(choice)", new=""),
     "a row moves scores with a target in one direction": Mutant(
         where="anonkit.mechanisms.query_sensitivity:sensitivity_of", old="2 if has_target else 1", new="1"),
     "k is one less than delta needs": Mutant(

@@ -252,7 +252,7 @@ LOCAL: dict[str, Mutant] = {
         refused_by="release", check="figures:", run="errph",
     ),
     "a line of the budget halved": Mutant(
-        where="randomized_response.randomized_draft:draft_randomized",
+        where="randomized_response.randomized_draft:AnswerAccounting.budget",
         old='"epsilon": loss_json(loss)}', new='"epsilon": loss_json(loss / 2)}',
         refused_by="release", check="budget_lines", run="errph",
     ),
@@ -547,7 +547,7 @@ GROUPED: dict[str, Mutant] = {
     "a centroid is left out": Mutant(
         where="pipeline.stored_dossier:shown_centroids",
         old="used = [at for at, line in enumerate(lines) if line in shown]",
-        new="kept = [at for at, line in enumerate(lines) if line in shown][1:]",
+        new="used = [at for at, line in enumerate(lines) if line in shown][1:]",
         refused_by="validate", check="centroids", run="mdav",
     ),
 }  # fmt: skip

@@ -136,8 +136,7 @@ MUTANTS: dict[str, Mutant] = {
         old="[one.draw for one in histograms]", new="[]", refused_by="account_lines"),
     "nothing is taken off for the search": Mutant(
         where="dp_trees.release.private_spikes:SpikeMethod.after_spikes",
-        old="whole = Fraction(self.epsilon) - Fraction(sum(draw.units for draw in draws) * self.changed_rows, 1 << 52)",
-        new="whole = Fraction(self.epsilon)", refused_by="epsilon"),
+        old="sum(draw_units(draw) for draw in draws)", new="0", refused_by="epsilon"),
     "a row is in the cells of two candidates": Mutant(
         where="dp_trees.release.private_spikes:candidate_counts", old="np.bincount(codes, minlength=size)",
         new="np.bincount(np.append(codes, codes), minlength=size)", refused_by="totals"),

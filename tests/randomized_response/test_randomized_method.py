@@ -13,12 +13,15 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.consumers import NaiveBayes, frequencies
+from anonkit.domains.number_bins import Categories
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.methods.errph import ERRPH
 from anonkit.methods.ppnb import PPNB
 from anonkit.policy.declaration import Policy
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.response_channel import ResponseMatrix
+from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
+from anonkit.randomized_response.randomized_draft import AnswerAccounting
 
 
 def _policy(**column: Any) -> Policy:
@@ -147,3 +150,15 @@ def test_missing_for_the_whole_policy_counts() -> None:
     assert [one.mechanism.n_inputs for one in table.attributes] == [2, 3]  # type: ignore[union-attr]
     undeclared = ERRPH(p_keep=0.5).published(Policy.from_dict({"columns": columns}))
     assert [one.mechanism.n_inputs for one in undeclared.attributes] == [3, 3]  # type: ignore[union-attr]
+
+
+def test_answers_are_their_own_statement() -> None:
+    """The params are the mechanisms, and each is a line of the budget."""
+    jobs = PublishedAttribute(
+        name="job", domain=Categories(values=("a", "b")), mechanism=RandomizedResponse.from_epsilon(2, 1.0)
+    )
+    account = AnswerAccounting(table=PublishedTable(attributes=(jobs,), target=None))
+    assert account.to_params() == account.table.to_params()
+    (line,) = account.budget["per_attribute"]
+    assert line == {"name": "job", "epsilon": account.table.record_epsilon}
+    assert account.budget["epsilon"] == account.table.record_epsilon <= 1.0

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -77,7 +77,6 @@ def test_a_text_is_read_as_it_was_written(text: str) -> None:
     assert shown == text
 
 
-@settings(max_examples=30)
 @given(name=ANY_TEXT, note=ANY_TEXT.filter(escaped))
 def test_no_name_or_note_changes_the_page(reports: Mapping[str, Mapping[str, Any]], name: str, note: str) -> None:
     """With any name of a column, of the table and of a note the page keeps its headings, tables and rows."""

@@ -18,7 +18,8 @@ from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.budget_rules.forest_rule import choice_share, least_gain, rule_for
 from anonkit.dp_trees.additive_model.pair_interaction import PURPOSE, Interaction, PairInteraction
 from anonkit.dp_trees.additive_model.pair_prequeries import PairQuestions
-from anonkit.mechanisms.accounting import units_of
+from anonkit.mechanisms.accounting import draw_units, units_of
+from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.published.statements.draws import PERMUTE_AND_FLIP
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
@@ -62,7 +63,7 @@ def test_no_small_table_moves_a_gain_by_more_than_a_row_and_some_move_two_of_the
             assert np.abs(moved).max() <= 1
             widest = max(widest, int(max(moved.max(), 0) - min(moved.min(), 0)))
     assert widest == 2  # what no pair scores, a public number, moves by none
-    assert question.draw(1 << 40).sensitivity == 2
+    assert sensitivity_of(question.draw(1 << 40).query) == 2
 
 
 ROW = st.tuples(st.integers(0, 1), st.integers(0, 2), st.integers(0, 11), st.integers(0, 1))
@@ -138,7 +139,6 @@ def test_two_on_which_the_class_depends_together_are_chosen(kind: str, pair: tup
 KINDS = st.tuples(st.sampled_from([Split.CUT, Split.ONE_VS_REST]), st.integers(2, 15), st.booleans())
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(KINDS, max_size=9), st.integers(1, 20_000), st.sampled_from([0.01, 0.1, 1.0, 8.0]))
 def test_which_pairs_there_are_to_choose_is_said_by_their_sizes(
     kinds: list[tuple[Split, int, bool]], rows: int, epsilon: float
@@ -226,8 +226,8 @@ def test_what_a_choice_costs_follows_from_epsilon_rows_and_pairs() -> None:
     assert choice_share(epsilon=1.0, rows=1e6, pairs=0) == 0
     assert choice_share(epsilon=1.0, rows=1e6, pairs=45, trees=2) == 0
     draw = question_of(THREE).draw(units_of(0.01))
-    assert (draw.mechanism, draw.sensitivity) == (PERMUTE_AND_FLIP, 2)
-    assert units_of(0.01) - 2 < draw.units <= units_of(0.01)
+    assert (draw.law, sensitivity_of(draw.query)) == (PERMUTE_AND_FLIP, 2)
+    assert units_of(0.01) - 2 < draw_units(draw) <= units_of(0.01)
 
 
 def test_what_no_pair_scores_falls_with_what_is_paid() -> None:

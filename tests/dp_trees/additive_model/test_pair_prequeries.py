@@ -17,7 +17,8 @@ from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.budget_rules.forest_rule import is_dependent, reading_share, rule_for
 from anonkit.dp_trees.additive_model.pair_prequeries import PURPOSE, DependenceWithinClasses
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch
-from anonkit.mechanisms.accounting import units_of
+from anonkit.mechanisms.accounting import draw_units, units_of
+from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 from anonkit.published.noisy_tables import LAPLACE
@@ -76,7 +77,7 @@ def test_no_small_table_moves_the_distance_by_two_rows() -> None:
     assert 2 * worst > 1.0
     assert worst < 2.0
     assert question.moved == 2.0
-    assert question.draw(1 << 40).sensitivity == 2 * 256 + 2  # and rounding, up and down
+    assert sensitivity_of(question.draw(1 << 40).query) == 2 * 256 + 2  # and rounding, up and down
 
 
 def test_of_many_attributes_a_row_moves_a_quarter_of_the_sum() -> None:
@@ -89,7 +90,7 @@ def test_of_many_attributes_a_row_moves_a_quarter_of_the_sum() -> None:
     question = DependenceWithinClasses(schema=schema, rows=float(n))
     batch = CodedBatch(codes=codes, labels=labels, first_row=0)
     assert question.moved == 2 * 11 / 4
-    assert question.draw(1 << 40).sensitivity == 2 * 11 * 64 + 2
+    assert sensitivity_of(question.draw(1 << 40).query) == 2 * 11 * 64 + 2
     pair = DependenceWithinClasses(schema=schema_of(*schema.attributes[:2]), rows=float(n))
     one = CodedBatch(codes=codes[:2], labels=labels, first_row=0)
     alone, together = (
@@ -199,8 +200,8 @@ def test_a_reading_costs_what_its_line_says_and_nothing_where_none_is_asked_for(
     assert reading_share(few, epsilon=1.0, rows=3_000, moved=4.5) == 0
     question = DependenceWithinClasses(schema=PAIR, rows=ROWS)
     draw = question.draw(units_of(0.01))
-    assert (draw.mechanism, draw.sensitivity) == (LAPLACE, 514)
-    assert units_of(0.01) - 514 < draw.units <= units_of(0.01)
+    assert (draw.law, sensitivity_of(draw.query)) == (LAPLACE, 514)
+    assert units_of(0.01) - 514 < draw_units(draw) <= units_of(0.01)
 
 
 def test_a_rule_that_was_told_of_independence_learns_no_weights() -> None:

@@ -18,7 +18,9 @@ from anonkit.dp_trees.additive_model.weighting import (
     added_gradient,
     probabilities,
 )
+from anonkit.mechanisms.accounting import draw_units
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
+from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.randomness import Randomness
 
 
@@ -81,7 +83,7 @@ def test_a_step_with_little_noise_finds_the_weights() -> None:
 def test_the_account_of_a_step_stays_within_its_units() -> None:
     """Rates are rounded down."""
     step = WeightingStep(units=12_345_678_901_234, bounds=Bounds(gradient=70_001, curvature=900_007), features=5)
-    assert 0.99 * step.units < sum(draw.units for draw in step.draws) <= step.units
+    assert 0.99 * step.units < sum(draw_units(draw) for draw in step.draws) <= step.units
 
 
 def test_an_audit_finds_most_of_what_a_step_spends_and_no_more() -> None:
@@ -91,7 +93,7 @@ def test_an_audit_finds_most_of_what_a_step_spends_and_no_more() -> None:
 
     def seen(*sums: int) -> np.ndarray:
         drawn = [
-            noisy_counts(np.full(20_000, one), draw.rate, words) >= draw.sensitivity
+            noisy_counts(np.full(20_000, one), draw.rate, words) >= sensitivity_of(draw.query)
             for one, draw in zip(sums, step.draws, strict=True)
         ]
         return drawn[0] * 2 + drawn[1]

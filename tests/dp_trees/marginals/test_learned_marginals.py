@@ -9,14 +9,14 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.auditing.epsilon_audit import epsilon_from_counts
 from anonkit.dp_trees.marginals.learned_marginals import components_of, consistent_pair, fitted_to_margins, learn
 from anonkit.dp_trees.marginals.tree_pairs import MeasuredTable, margins_of
 from anonkit.errors import GuaranteeError
-from anonkit.mechanisms.accounting import units_of
+from anonkit.mechanisms.accounting import draw_units, units_of
 from anonkit.randomness import Randomness
 from tests.dp_trees.marginals.tables_of_pairs import (
     batch_of,
@@ -31,7 +31,6 @@ from tests.dp_trees.marginals.tables_of_pairs import (
 )
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000), st.floats(0.1, 50.0))
 def test_a_pair_is_a_distribution_with_the_margins_of_the_columns(seed: int, deviation: float) -> None:
     """None is negative, and the values of the second column add up to what that says: the first is fitted before."""
@@ -88,7 +87,7 @@ def test_all_draws_together_cost_what_there_is(epsilon: float, classes: int) -> 
     """Readings, tables and choices, whatever the rule decided: never more, and hardly less."""
     codes = chain(6_000, SIZES)
     found = learned(layout_of(SIZES, classes), epsilon, 6_000, batch_of(codes, codes[4] if classes else None))
-    spent = sum(draw.units for draw in found.draws)
+    spent = sum(draw_units(draw) for draw in found.draws)
     assert (1 - 1e-6) * units_of(epsilon) < spent <= units_of(epsilon)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.dp_trees.marginals.mixture_rows import MixtureRows
@@ -21,7 +21,6 @@ from anonkit.randomness import Randomness
 from tests.dp_trees.marginals.tables_of_pairs import layout_of
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32), st.integers(0, 10**6))
 def test_systematic_numbers_add_up_and_are_off_by_less_than_one(seed: int, total: int) -> None:
     """For any weights and any offset."""

@@ -26,7 +26,7 @@ from anonkit.dp_trees.marginals.triple_choice import (
     scores_of,
 )
 from anonkit.dp_trees.questions import BatchCounter
-from anonkit.mechanisms.accounting import rate_within, units_of
+from anonkit.mechanisms.accounting import draw_units, rate_within, units_of
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.query_sensitivity import STEPS, sensitivity_of
 from anonkit.published.marginal_tables import groups_of_values
@@ -228,7 +228,7 @@ def test_a_coin_has_no_triple_and_a_parity_of_two_has_its_pair(seed: int) -> Non
     assert found.triple is not None
     assert found.triple.names == ()
     assert found.triples == ()
-    assert (1 - 1e-6) * units_of(1.0) < sum(draw.units for draw in found.draws) <= units_of(1.0)
+    assert (1 - 1e-6) * units_of(1.0) < sum(draw_units(draw) for draw in found.draws) <= units_of(1.0)
     codes, labels = parity(20_000, [2] * 10, 2, seed)
     found = learned(layout_of([2] * 10, 2), 1.0, 20_000, batch_of(codes, labels), seed=seed)
     assert found.triple is None

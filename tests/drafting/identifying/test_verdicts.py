@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kinds_of_columns import IDENTIFIERS, OTHERS
 
@@ -77,7 +77,6 @@ def test_simulated_customers(engine: Engine) -> None:
     assert set(judge_undeclared(table, table.schema.names, engine).taken) == {"customer_id"}
 
 
-@settings(max_examples=60, deadline=None)
 @given(data=st.data(), kind=st.sampled_from([*IDENTIFIERS, *OTHERS]))
 def test_a_verdict_does_not_depend_on_the_order_of_rows(engine: Engine, data: st.DataObject, kind: str) -> None:
     """The same rows in another order, in one column or in categories, get the same verdict."""
@@ -99,7 +98,6 @@ def test_enough_cells_match_when_counted_to_the_end(matching: list[bool], share:
         assert _enough_match("x".__eq__, texts, enough) is (sum(matching) >= enough)
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     values=st.one_of(
         st.lists(st.none() | st.text(max_size=12), max_size=40),

@@ -39,7 +39,7 @@ CATEGORIES = {"kind": WORDS[::-1]}
 
 
 def done(task: Callable[[list[pa.RecordBatch]], Any], batches: list[pa.RecordBatch] = ALL) -> pa.Table:
-    """What a task hands out, pickled as it is on its way to an executor."""
+    """The result of a task, pickled as on its way to an executor."""
     return pa.Table.from_batches(list(pickle.loads(pickle.dumps(task))(batches)))
 
 
@@ -162,7 +162,7 @@ def letters_of(text: str) -> list[tuple[int, bytes]]:
 
 
 def counted(group: int, messages: list[bytes]) -> list[tuple[int, bytes]]:
-    """How many messages a group has."""
+    """The number of messages of a group."""
     return [(group, str(len(messages)).encode())]
 
 

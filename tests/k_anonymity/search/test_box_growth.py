@@ -97,7 +97,6 @@ def test_every_box_meets_every_requirement_that_the_table_meets(
         assert not requirement.violated(boxes, kept).any()
 
 
-@settings(max_examples=150, deadline=None)
 @given(tables(), st.integers(2, 5))
 def test_no_box_could_still_be_cut(table: tuple[list[CodedColumn], Partition, np.ndarray, np.ndarray], k: int) -> None:
     """With k alone, no threshold on a number, and no single category against the rest, would leave k rows a side."""

@@ -99,7 +99,6 @@ def test_boxes_left_are_boxes_that_the_growth_went_through(seed: int, k: int) ->
     assert not any(one.violated(boxes, np.ones(n_rows, dtype=bool)).any() for one in asked)
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 8))
 def test_a_cut_that_comes_back_brings_what_it_needs_and_no_more(seed: int, k: int) -> None:
     """Every cut above it, and all parts of a division along a hierarchy; what stayed stays."""
@@ -136,7 +135,6 @@ def _random_splits(seed: int) -> BoxNodes:
     return splits
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6), st.floats(0.0, 3.0))
 def test_the_cheapest_division_is_the_best_of_all(seed: int, cost: float) -> None:
     """No other set of cuts from the root on keeps more after paying for each."""

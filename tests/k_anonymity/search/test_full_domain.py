@@ -150,7 +150,6 @@ def lattices(draw: st.DrawFn) -> tuple[Lattice, list[Any]]:
     return Lattice(columns, ladders, asked, draw(st.integers(0, n_rows // 3))), asked
 
 
-@settings(max_examples=60)
 @given(lattices(), st.sampled_from(sorted(LOSSES)))
 def test_incognito_finds_what_looking_at_every_node_finds(drawn: tuple[Lattice, list[Any]], loss: str) -> None:
     """All nodes that meet the requirements, whatever was pruned, and the least loss of any of them."""
@@ -197,7 +196,6 @@ def _step_by_step(lattice: Lattice) -> Node:
     return tuple(node)
 
 
-@settings(max_examples=60)
 @given(lattices(), st.data())
 def test_datafly_finds_what_climbing_step_by_step_finds(drawn: tuple[Lattice, list[Any]], data: st.DataObject) -> None:
     """Datafly and climbing step by step agree for any requirements, with columns to be kept and weights."""

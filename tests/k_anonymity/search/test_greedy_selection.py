@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.domains.coded_columns import CodedColumn
@@ -172,7 +172,6 @@ def test_an_impossible_requirement_suppresses_every_row() -> None:
     assert selection.suppressed.all()
 
 
-@settings(max_examples=30)
 @given(tables(), st.data())
 def test_distinct_rows_count_every_row_once(table: list[CodedColumn], data: st.DataObject) -> None:
     """Every row is found in its entry with all its codes, and the weights add up to the table."""
@@ -190,7 +189,6 @@ def test_distinct_rows_count_every_row_once(table: list[CodedColumn], data: st.D
     assert nothing.n_classes == 1
 
 
-@settings(max_examples=30)
 @given(tables(), st.data())
 def test_counting_the_distinct_rows_finds_the_entries_that_numbering_finds(
     table: list[CodedColumn], data: st.DataObject
@@ -205,7 +203,6 @@ def test_counting_the_distinct_rows_finds_the_entries_that_numbering_finds(
     assert [one.name for one in counted.requirements] == [one.name for one in asked]
 
 
-@settings(max_examples=30)
 @given(tables(), st.data())
 def test_rows_are_counted_by_class_as_they_are_marked(table: list[CodedColumn], data: st.DataObject) -> None:
     """The number of rows to go is that of the rows marked, for any requirement; so are rows of broken classes."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.domains.coded_columns import CodedColumn
@@ -78,7 +78,6 @@ def _square(part: tuple[float, np.ndarray]) -> float:
     return float((part[1] ** 2).sum()) / max(part[0], 1.0)
 
 
-@settings(max_examples=60)
 @given(_states())
 def test_prospects_come_true(drawn: tuple[Refinable, list[RefinableColumn]]) -> None:
     """Every offer has the stated suppression, and the stated gain on the rows that stay, and divides something."""

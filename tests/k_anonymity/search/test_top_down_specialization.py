@@ -62,7 +62,6 @@ def test_what_is_released_meets_everything_asked(problem: Any) -> None:
     assert reachable or result.suppressed.all()
 
 
-@settings(max_examples=60)
 @given(_problems(), st.randoms(use_true_random=False))
 def test_the_order_of_rows_and_columns_does_not_matter(problem: Any, shuffle: Any) -> None:
     """Shuffled rows and columns give the same groups, the same rows and the same steps."""
@@ -80,7 +79,6 @@ def test_the_order_of_rows_and_columns_does_not_matter(problem: Any, shuffle: An
         assert (None if groups is None else groups.tolist()) == (None if other is None else other.tolist())
 
 
-@settings(max_examples=60)
 @given(_problems(), st.integers(2, 4))
 def test_rows_that_guide_nothing_move_nothing(problem: Any, k: int) -> None:
     """A copy of every row whose label is hidden, twice the k and the limit: the same groups, at the same worth."""
@@ -98,7 +96,6 @@ def test_rows_that_guide_nothing_move_nothing(problem: Any, k: int) -> None:
         assert (None if groups is None else groups.tolist()) == (None if other is None else other.tolist())
 
 
-@settings(max_examples=60)
 @given(_problems())
 def test_groups_are_numbered_intervals_or_nodes(problem: Any) -> None:
     """Groups are 0, 1, … by smallest code; ordered columns without a ladder get intervals, ladders their nodes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.published.recoding import (
@@ -42,7 +42,6 @@ def test_each_set_of_parts_is_named_once_however_many_batches_there_are(monkeypa
     assert sorted(named) == [(0, 3), (1, 2)]
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12))
 def test_all_rows_at_once_end_where_each_ends_by_itself(seed: int, n_splits: int) -> None:
     """On random trees every row is in the leaf that its own walk reaches, and in the region of no other."""
