@@ -347,7 +347,7 @@ REFUSED: dict[str, Mutant] = {
         where=SENSITIVITY + "sensitivity_of", old="math.ceil(2 * summed", new="math.ceil(summed",
         method="dp-forest", parameters=READ, policy=OF_MANY),
     "a reading of attributes has twice its rate": Mutant(
-        where=PAIR_QUESTIONS + "asked", old="self.dependence.draw(reading)", new="self.dependence.draw(2 * reading)",
+        where=PAIR_QUESTIONS + "measure", old="self.dependence.draw(reading)", new="self.dependence.draw(2 * reading)",
         method="dp-forest", parameters=READ, policy=OF_MANY),
     "what is asked of pairs is not taken off": Mutant(
         where="anonkit.dp_trees.release.stacked_trees:StackedMethod.plan", old="left -= found.units", new="left -= 0",
