@@ -77,14 +77,14 @@ def toss_again(
         draws = Classes.collect(scene, engine, None if runs is None else max(runs, _FEWEST) // 4, seed)
         choices = list(_choices(scene, engine, None if runs is None else max(runs, _FEWEST), seed))
     samples = {
-        _DRAWN: [(draws.shown_of(size, more=True), draws.shown_of(size, more=False)) for size in draws.sizes],
-        _CHOSEN: [_answers(choices, told) for told in (_all_but_rows, _all_but_rows_and_how_many)],
+        _SAMPLING: [(draws.shown_of(size, more=True), draws.shown_of(size, more=False)) for size in draws.sizes],
+        _CHOSEN: [_answers(choices, known) for known in (_all_but_rows, _all_but_rows_and_how_many)],
     }
     share = sum(map(len, samples.values())) + len(draws.sizes)
     parts = {
         name: [_bounded(*pair, delta=scene.delta, share=share) for pair in pairs] for name, pairs in samples.items()
     }
-    parts[_DRAWN] += [_of_being_shown(*pair, delta=scene.delta, share=share) for pair in samples[_DRAWN]]
+    parts[_SAMPLING] += [_of_being_shown(*pair, delta=scene.delta, share=share) for pair in samples[_SAMPLING]]
     every = [bound for bounds in parts.values() for bound in bounds]
     best = max(every, key=lambda bound: bound.lower_bound)
     return LossBound(
@@ -105,7 +105,7 @@ def toss_again(
     )
 
 
-_DRAWN, _CHOSEN = "which rows are drawn", "how each column is shown"
+_SAMPLING, _CHOSEN = "which rows are drawn", "how each column is shown"
 
 
 def _part(name: str, claimed: float, bounds: list[EpsilonBound], delta: float) -> dict[str, Any]:
@@ -169,7 +169,7 @@ class Scene:
             needed=-(-int(claimed["k"]) * int(draw["sampled_of"]) // int(draw["sampled"])),
             has_target=params["target"] is not None,
             has_unit=params["unit"] is not None,
-            claims={_DRAWN: math.ldexp(int(draw["rate"]), -52), _CHOSEN: float(choice["epsilon"])},
+            claims={_SAMPLING: math.ldexp(int(draw["rate"]), -52), _CHOSEN: float(choice["epsilon"])},
         )
 
     def release(self, engine: Engine, table: pa.Table, columns: Mapping[str, Column], rng: Randomness) -> Draft:

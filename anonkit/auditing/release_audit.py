@@ -86,7 +86,7 @@ def answer_again(
     columns = []
     for name, loss in losses.items() if table.asked_column is None else ():
         alone = _alone(answers, name, ALPHA / len(losses))
-        columns.append({"name": name, **_told(loss, alone)})
+        columns.append({"name": name, **_verdict(loss, alone)})
     return LossBound(
         claimed=claimed,
         lower_bound=whole.lower_bound,
@@ -103,7 +103,7 @@ def answer_again(
     )
 
 
-def _told(loss: float, alone: EpsilonBound) -> dict[str, Any]:
+def _verdict(loss: float, alone: EpsilonBound) -> dict[str, Any]:
     refuted = _surest(alone, REFUTED_ALPHA * alone.alpha / ALPHA) > loss
     verdict = REFUTED if refuted else WEAK if alone.lower_bound <= 0 else UNCLAIMED if math.isinf(loss) else BELOW
     claimed = "inf" if math.isinf(loss) else loss

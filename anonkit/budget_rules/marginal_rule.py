@@ -4,7 +4,7 @@
 A plan is a view (all columns alike, or split by the classes of the target) and a number of pairs. What it costs in
 noise follows from epsilon, from the number of rows (public, or counted with noise) and from the sizes of the domains,
 with shares that fall like 1 / j in place of those of the values. What it gains depends on the table and is read with
-noise, where a reading can pay. Constants were chosen on 33 tables, none of them Adult.
+noise, where a reading can pay.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ FloatArray = NDArray[np.float64]
 Pair = tuple[int, int]
 """Two columns by number, the lower first."""
 
+# The constants were chosen on 33 tables, none of them Adult, those of readings on Car, breast cancer and fourteen
+# others (docs/methods/details/dp_marginals.md, "The rule"); where a comment says so, on others. Those of Gaussian noise
+# were set after a look at Adult ("With a delta" there). `python recipes/benchmarks/siblings.py` measures the method.
 ROWS_SHARE = Fraction(1, 100)
 """Share of epsilon for the noisy count of the rows, when their number is not public."""
 MOST_NOISE = 0.3
@@ -141,7 +144,7 @@ def dependence_share(noise: float, cost: float, amount: float) -> tuple[float, f
 
 
 def column_weights(sizes: Sequence[int], law: str) -> list[float]:
-    """Return how tables of columns share what a row may lose: the least noise over all of their cells in sum.
+    """Return the shares of a row's loss for tables of columns: the least noise over all of their cells in sum.
 
     The noise of a table falls like 1 / epsilon, or like 1 / the root of rho: so does its weight rise, like the root of
     its cells, or like the root of their square's cube root.
@@ -189,7 +192,7 @@ def tie_share(noise: float) -> float:
 
 
 def divided(edges: int, further: int) -> tuple[int, int]:
-    """Return how many pairs are chosen at once, as a forest, and how many after that, one by one, each by all before.
+    """Return the number of pairs that are chosen at once, as a forest, and of those after that, each by all before.
 
     Parameters
     ----------
@@ -239,7 +242,7 @@ def stages_of(sizes: Sequence[int], classes: int, edges: int, further: int, law:
     return Stages(at_once=at_once, later=later, weights=(columns, *pair_shares(choice, tables, at_once, later)))
 
 
-def can_hold(sizes: Sequence[int], classes: int) -> bool:
+def pairs_fit(sizes: Sequence[int], classes: int) -> bool:
     """Return True if the tables of all pairs of columns fit into memory, for every class."""
     return classes * sum(sizes) ** 2 <= MOST_VALUE_PAIRS
 
@@ -254,9 +257,9 @@ def forest_of(pairs: Sequence[Pair], n_columns: int) -> list[Pair]:
     component = list(range(n_columns))
     joined = []
     for first, second in pairs:
-        kept, gone = component[first], component[second]
-        if kept != gone:
-            component = [kept if own == gone else own for own in component]
+        first_part, gone = component[first], component[second]
+        if first_part != gone:
+            component = [first_part if own == gone else own for own in component]
             joined.append((first, second))
     return joined
 
@@ -303,13 +306,13 @@ class Forecast:
         return np.array([np.minimum(most, np.outer(falling[a], falling[b]) / self.rows).sum() for a, b in self.pairs])
 
     def noise_of_last(self, scale: float) -> float:
-        """Return what noise of a scale does to the tables of pairs with the last column: the mean, as a distance."""
+        """Return the mean error, as a distance, of the tables of pairs with the last column by noise of a scale."""
         last = len(self.sizes) - 1
         of_last = [second == last for _, second in self.pairs]
         return float(self.table_noise(scale)[of_last].mean()) / 2 / self.rows
 
     def between(self, edges: int, amount: Amount) -> FloatArray:
-        """Return what noise of both columns does to each pair, shape (n_pairs,)."""
+        """Return the error of each pair by the noise of both columns, shape (n_pairs,)."""
         columns, (first, second) = self.column_noise(edges, amount), self._ends
         return np.asarray(np.minimum(columns[first] + columns[second], 2 * self.rows))
 
@@ -345,7 +348,7 @@ class Forecast:
         return total / self._number
 
     def cost_to_columns(self, edges: int, alone: Amount, joined: Amount) -> float:
-        """Return what so many pairs take from the columns, as a distance: of a table of typical dependence.
+        """Return the loss of accuracy of the columns by so many pairs, as a distance: of a table of typical dependence.
 
         Parameters
         ----------
@@ -359,16 +362,16 @@ class Forecast:
         return self.as_distance(float(lost.sum()) + (float((after - before).sum()) if self.targets else 0.0))
 
     def worth_and_price(self, edges: int, joined: Amount) -> tuple[float, float]:
-        """Return how much of the savings of so many pairs counts, and how much of their cost to the columns."""
+        """Return the weights of the savings of so many pairs and of their cost to the columns."""
         return 1 + PATHS[joined.law] * edges / (len(self.sizes) - 1), 1.0 if joined.law == LAPLACE else GAUSSIAN_COST
 
     def chance(self, column: int, classes: int) -> float:
-        """Return how far from independence of so many classes a column is by chance alone, as a distance."""
+        """Return the distance by chance alone of a column from independence of so many classes."""
         cells = np.sqrt(np.outer(self._falling(column), np.full(classes, 1 / classes))).sum()
         return min(_CHANCE * float(cells) / 2 / self.rows, 1.0)
 
     def gain_of_split(self, dependence: float, chance: float) -> float:
-        """Return what a split by the last column gains, as a distance: in its own pairs, and in others through it.
+        """Return the gain of a split by the last column, as a distance: in its own pairs, and in others through it.
 
         Parameters
         ----------
@@ -404,7 +407,7 @@ class Forecast:
         return total
 
     def further(self, edges: int, amount: Amount, gain: float) -> int:
-        """Return how many pairs beside a tree of so many edges are worth their noise; more of them the less it is.
+        """Return the number of pairs worth their noise beside a tree of so many edges; more of them the less it is.
 
         Parameters
         ----------

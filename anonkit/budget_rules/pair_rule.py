@@ -62,7 +62,7 @@ class AttributeSize:
         return (*groups[:-1], groups[-2]) if self.has_missing and len(groups) > 1 else groups
 
     def steps_to_one(self, groups: int) -> int:
-        """Return how many divisions lead from so many groups to one, at most: halves of a number, words one by one."""
+        """Return the most divisions that lead from so many groups to one: halves of a number, words one by one."""
         return (groups - 1).bit_length() if self.is_number else groups - 1
 
 
@@ -132,6 +132,8 @@ class PairGrid:
         return (lower + upper) // 2
 
 
+# 8 and 16 of epsilon times rows for each cell were chosen on ten simulated tables (docs/methods/details/dp_forest.md,
+# "What the pair brought"); limits of cells, levels and candidates are conventions that bound memory and time.
 MOST_CELLS = 8
 """Cells of a number that are distinguished."""
 ROWS_A_CELL = 16
@@ -191,15 +193,15 @@ class PairRule:
         cells = self.classes * sizes[first] * sizes[second]
         (enough,) = np.nonzero(cells * ROWS_A_CELL <= self.rows)
         smallest = enough[np.argsort(cells[enough], kind="stable")]
-        kept = np.sort(smallest[np.cumsum(cells[smallest]) <= _MOST_CELLS_COUNTED])
-        return tuple(zip(first[kept].tolist(), second[kept].tolist(), strict=True))
+        affordable = np.sort(smallest[np.cumsum(cells[smallest]) <= _MOST_CELLS_COUNTED])
+        return tuple(zip(first[affordable].tolist(), second[affordable].tolist(), strict=True))
 
     def cells(self, pair: Pair) -> int:
         """Return the number of cells of the table of a pair by class."""
         return self.classes * self.sizes[pair[0]] * self.sizes[pair[1]]
 
     def chance(self, cells: int) -> float:
-        """Return what chance makes of the distance of a table of so many cells from independence at most, in rows."""
+        """Return a bound on the distance by chance of a table of so many cells from independence, in rows."""
         return CHANCE * math.sqrt(cells * self.rows)
 
     @cached_property

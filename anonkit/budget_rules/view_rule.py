@@ -24,7 +24,7 @@ _ENDLESS_ROWS = 1e30
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedReading:
+class ReadingQuery:
     """A reading that the rule asks for."""
 
     purpose: str
@@ -45,7 +45,7 @@ class PublishedReadings(Protocol):
     def amounts(self) -> tuple[Amount, ...]:
         """Budget of tables after the readings so far, in epsilon, and in rho where a delta may pay."""
 
-    def read(self, asked: AskedReading) -> float:
+    def read(self, reading: ReadingQuery) -> float:
         """Return a published reading, in rows."""
 
 
@@ -96,10 +96,10 @@ def view_plan(pooled: Forecast, split: Forecast | None, epsilon: float, readings
     noise = _quiet_distance(pooled, 0, amounts)
     if not pooled.pairs or noise > rule.MOST_NOISE:
         return _chosen(pooled, _NO_GAIN, noise, readings)
-    view, asked, speaks = pooled, 0, False
+    view, already_read, speaks = pooled, 0, False
     if split is not None:
         cost = _quiet_distance(split, 0, amounts) - noise
-        joins = _asks_for_one_tree(pooled, split, amounts)
+        joins = _reads_one_tree(pooled, split, amounts)
         gain = _gained(pooled, [pooled.spanning], noise, epsilon, readings) if joins else _NO_GAIN
         if gain.edges and gain.distance > rule.SPLIT_COST_REPAID * cost:
             return _chosen(pooled, gain, noise, readings)
@@ -109,12 +109,12 @@ def view_plan(pooled: Forecast, split: Forecast | None, epsilon: float, readings
             pays, gain_of_split, speaks = _split_pays(pooled, split, noise, cost, epsilon, readings)
         if gain.edges and (not pays or gain.distance > gain_of_split):
             return _chosen(pooled, gain, noise, readings, speaks=speaks)
-        view, asked = split if pays else pooled, pooled.spanning if joins else 0
+        view, already_read = split if pays else pooled, pooled.spanning if joins else 0
     base = _quiet_distance(view, 0, amounts)
     edges, joined = view.spanning, view.quietest(view.spanning, readings.amounts)
     if edges and joined.law == LAPLACE and view.distance(edges, joined) - base > rule.FULL_TREE_NOISE:
         edges = (edges + 1) // 2
-    numbers = sorted({edges, min(edges, rule.FEW_PAIRS)} - {0, asked})
+    numbers = sorted({edges, min(edges, rule.FEW_PAIRS)} - {0, already_read})
     return _chosen(view, _gained(view, numbers, noise, epsilon, readings), noise, readings, speaks=speaks)
 
 
@@ -146,7 +146,7 @@ def _quiet_distance(view: Forecast, edges: int, amounts: tuple[Amount, ...]) -> 
     return view.distance(edges, view.quietest(edges, amounts))
 
 
-def _asks_for_one_tree(pooled: Forecast, split: Forecast, amounts: tuple[Amount, ...]) -> bool:
+def _reads_one_tree(pooled: Forecast, split: Forecast, amounts: tuple[Amount, ...]) -> bool:
     """Return True if one tree is read before a split: noise is Gaussian, and too much of it for a split."""
     law = pooled.quietest(pooled.spanning, amounts).law
     return law == GAUSSIAN and _quiet_distance(split, split.spanning, amounts) > rule.GAUSSIAN_SPLIT_NOISE
@@ -162,13 +162,13 @@ def _split_pays(
     need = math.hypot(max(rule.SPLIT_RATIO * cost, rule.SPLIT_SCALES * scale), chance)
     if need > rule.MOST_SPLIT_NEED or scale > rule.MOST_SPLIT_NOISE:
         return False, 0.0, False
-    found = readings.read(AskedReading(purpose=DEPENDENCE, share=share, is_split=True)) / 2 / rows
+    found = readings.read(ReadingQuery(purpose=DEPENDENCE, share=share, is_split=True)) / 2 / rows
     speaks = found >= math.hypot(rule.SPEAKING_SCALES * scale, chance)
     return found >= need, pooled.gain_of_split(found, chance) - cost, speaks
 
 
 def _gained(view: Forecast, numbers: Iterable[int], noise: float, epsilon: float, readings: PublishedReadings) -> _Gain:
-    """Ask what so many pairs gain, one number after another, and return the largest gain that shows."""
+    """Read the gain of so many pairs, one number after another, and return the largest significant one."""
     amounts = readings.amounts
     alone, best = view.quietest(0, amounts), _NO_GAIN
     for edges in numbers:
@@ -177,10 +177,10 @@ def _gained(view: Forecast, numbers: Iterable[int], noise: float, epsilon: float
         if a_pair / share > rule.MOST_GAIN_NOISE:
             continue
         joined = view.quietest(edges, amounts)
-        asked = AskedReading(
+        query = ReadingQuery(
             purpose=purpose_of_gain(edges), share=share, is_split=view.targets, edges=edges, joined=joined
         )
-        saved = readings.read(asked)
+        saved = readings.read(query)
         worth, price = view.worth_and_price(edges, joined)
         gain = worth * view.as_distance(saved) - price * view.cost_to_columns(edges, alone, joined)
         least = rule.GAIN_SCALES * worth * a_pair / share

@@ -75,7 +75,7 @@ def model_lines(params: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def finding_epsilon(params: Mapping[str, Any]) -> Fraction:
-    """Return what looking for domains and spikes cost one row in epsilon."""
+    """Return the epsilon of one row for finding domains and spikes."""
     rates = integers([line["rate"] for line in finding_lines(params)])
     return sum((Fraction(rate, 1 << 52) for rate in rates), Fraction(0))
 
@@ -235,7 +235,7 @@ def rho_within(epsilon: float, delta: float) -> float:
 
 
 def rho_of(line: Mapping[str, Any]) -> Fraction:
-    """Return what a line of Gaussian noise costs one row.
+    """Return the rho of one row for a line of Gaussian noise.
 
     Raises
     ------
@@ -250,7 +250,7 @@ def rho_of(line: Mapping[str, Any]) -> Fraction:
 
 
 def choice_rho_of(line: Mapping[str, Any]) -> Fraction:
-    """Return what a line of choices by the exponential mechanism costs one row: epsilon**2 / 8 for each of them.
+    """Return the rho of one row for choices by the exponential mechanism: epsilon**2 / 8 for each of them.
 
     Losses of all outcomes of a choice lie within epsilon of each other; that bound is for this mechanism alone.
 

@@ -47,7 +47,7 @@ def _law(parts: Parts) -> tuple[FloatArray, FloatArray]:
 
 
 def margin(parts: Parts, chance: float) -> float:
-    """Return how far a weighted sum is from 0 at most, but for this chance."""
+    """Return a bound on a weighted sum of noise, but for this chance."""
     known = _one_a_weight(parts)
     if not known:
         return 0.0

@@ -23,7 +23,7 @@ AT_RISK = 0.2
 """Records whose re-identification risk is above this count as at risk."""
 _ROWS = {"in", "out", "suppressed", "suppressed_fraction", "suppression_limit", "dropped_missing"}
 _SOMETIMES = ("dropped_without_unit", "beyond_rows_per_person")
-_ALWAYS_KEPT = ("sensitive", "insensitive", "target")
+_ALWAYS_RELEASED = ("sensitive", "insensitive", "target")
 _NEVER_RELEASED = ("identifier", "unit")
 
 
@@ -91,7 +91,7 @@ def recounted(
 def looked_at(
     promise: KAnonymity, released: Sequence[str], target: object, insensitive: Sequence[str]
 ) -> dict[str, Any]:
-    """Return which values are looked at one by one, and what may be known beside the quasi-identifiers.
+    """Return the values that are measured one by one, and those that may be known beside the quasi-identifiers.
 
     Returns
     -------
@@ -156,9 +156,11 @@ def model_checks(params: Mapping[str, Any], report: Mapping[str, Any]) -> Iterat
     wrong += not same(params.get("households", False), required.get("households", False))
     wrong += "households" in required and (required.get("rows_known") != "all" or required.get("unit") is None)
     yield none_of("model", wrong + (not same(parameters["max_suppression"], limit)))
-    drawn = counted(report["rows"].get("beyond_rows_per_person", 0)) > 0 or required.get("rows_known") == "all"
-    told = params.get("rows_of_people", "all")
-    wrong_draw = told != "limited" if drawn else told not in ("limited", "all")
+    must_be_limited = (
+        counted(report["rows"].get("beyond_rows_per_person", 0)) > 0 or required.get("rows_known") == "all"
+    )
+    stated_rows = params.get("rows_of_people", "all")
+    wrong_draw = stated_rows != "limited" if must_be_limited else stated_rows not in ("limited", "all")
     yield none_of("suppression", _wrong_rows(report["rows"], limit) + wrong_draw)
 
 
@@ -218,7 +220,7 @@ def role_checks(params: Mapping[str, Any], report: Mapping[str, Any], schema: pa
 
 
 def _shown(recoding: Mapping[str, Any], schema: pa.Schema) -> dict[str, str]:
-    """Return what is done to each recoded column; axes of a local recoding that show one value are left out."""
+    """Return the treatment of each recoded column; axes of a local recoding that show one value are left out."""
     treated = dict(_recoded(recoding))
     if recoding["kind"] == "local":
         treated = {name: action if name in schema.names else "dropped" for name, action in treated.items()}
@@ -226,7 +228,7 @@ def _shown(recoding: Mapping[str, Any], schema: pa.Schema) -> dict[str, str]:
 
 
 def _recoded(recoding: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return what the recoding does to each column it names."""
+    """Return the treatment of each column that the recoding names."""
     if recoding["kind"] == "local":
         return [(name, "generalized") for name, _ in named(recoding["axes"])]
     done = {"kept": "kept", "means": "averaged"}
@@ -240,7 +242,7 @@ def _wrong_actions(
     for name, role in roles.items():
         if role in _NEVER_RELEASED:
             expected[name] = "dropped"
-        elif role in _ALWAYS_KEPT:
+        elif role in _ALWAYS_RELEASED:
             expected[name] = "kept"
         elif role == "weight":
             expected[name] = "averaged"

@@ -191,8 +191,8 @@ def loss_checks(params: Mapping[str, Any], guarantee: Mapping[str, Any]) -> Iter
     loss = composed(lines, rows * _ADJACENCIES[adjacency])
     for name, cost, most in (("epsilon", loss.epsilon, _MOST_EPSILON), ("delta", loss.delta, 1)):
         expected = _figure(claimed[name], most)
-        held = cost <= expected and expected > 0 and (name == "epsilon" or expected < 1)
-        yield Check(name=name, passed=held, observed=not_below(cost), required=float(expected))
+        passed = cost <= expected and expected > 0 and (name == "epsilon" or expected < 1)
+        yield Check(name=name, passed=passed, observed=not_below(cost), required=float(expected))
     same = adjacency == guarantee["adjacency"]
     yield Check(name="adjacency", passed=same, observed=adjacency, required=str(guarantee["adjacency"]))
     yield Check(name="rows_per_unit", passed=rows == claimed_rows, observed=rows, required=claimed_rows)

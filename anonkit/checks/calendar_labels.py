@@ -88,7 +88,7 @@ _FORMS: Sequence[tuple[str, str, str, Callable[..., Ends | None]]] = (
 
 
 def covered(label: str, calendar: Mapping[str, Any]) -> Collection[Ends]:
-    """Return what a label may cover, by the levels that the params state; nothing where it is none of their labels."""
+    """Return the dates that a label may cover, by the levels of the params; none where it is none of their labels."""
     axis = "clock" if calendar["kind"] == "time" else "days"
     found = []
     for of_axis, level, form, ends_of in _FORMS:

@@ -34,8 +34,8 @@ from anonkit.checks.central_params import (
     facts_of,
     family_of,
     integers,
+    is_boolean,
     is_of_format,
-    says_truth_values,
 )
 from anonkit.checks.central_plans import expected_account
 from anonkit.checks.central_report import report_checks
@@ -253,7 +253,7 @@ def _outside(cells: pa.Array, described: Mapping[str, Any]) -> int:
     absent = np.asarray(values.is_null().to_numpy(zero_copy_only=False), dtype=bool)
     if described["type"] == "category":
         known = _is_one_of(values, domain["categories"])
-        known &= are_of_type(values, truth_values=says_truth_values(domain))
+        known &= are_of_type(values, truth_values=is_boolean(domain))
     elif described["type"] == "count":
         numbers = _numbers(values)
         known = numbers == np.round(numbers)  # noisy counts may be negative

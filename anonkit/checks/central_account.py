@@ -123,9 +123,9 @@ def claim_checks(params: Mapping[str, Any], guarantee: Mapping[str, Any], facts:
     claimed = guarantee["parameters"]
     epsilon, delta = float(claimed["epsilon"]), float(claimed["delta"])
     if delta:
-        asked = facts.number("delta")
-        yield Check(name="claimed_delta", passed=0 < asked <= delta, observed=asked, required=delta)
-        account = approximate_loss(params, Fraction(asked), may_be_pure=facts.family.chooses_law)
+        params_delta = facts.number("delta")
+        yield Check(name="claimed_delta", passed=0 < params_delta <= delta, observed=params_delta, required=delta)
+        account = approximate_loss(params, Fraction(params_delta), may_be_pure=facts.family.chooses_law)
     else:
         account = published_account(params)
     (rows,) = integers([claimed["rows_per_unit"]])
@@ -155,7 +155,9 @@ def account_checks(params: Mapping[str, Any], facts: PublicFacts, expected: Expe
     composition = params["composition"]
     stated = (composition["adjacency"], composition["rows_per_unit"], _words(composition["bootstrap"]))
     rebuilt = (ADJACENCIES[facts.parameters["adjacency"]], facts.whole("rows_per_unit", 1), expected.copies)
-    yield Check(name="composition", passed=stated == rebuilt, observed=_told(stated), required=_told(rebuilt))
+    yield Check(
+        name="composition", passed=stated == rebuilt, observed=_unit_in_words(stated), required=_unit_in_words(rebuilt)
+    )
     if expected.path is not None:
         lines = [(line, _cost(line)) for line in published if not _is_in_rho(line)]
         slack = _CLOSE * expected.path + float(_STEP) * _ROUNDINGS * (1024 + _steps(published))
@@ -164,7 +166,7 @@ def account_checks(params: Mapping[str, Any], facts: PublicFacts, expected: Expe
         yield Check(name="account_spends_epsilon", passed=passed, observed=min(costs), required=expected.path)
 
 
-def _told(composition: Sequence[Any]) -> str:
+def _unit_in_words(composition: Sequence[Any]) -> str:
     """Return neighbouring tables and rows of a unit as the report has them."""
     adjacency, rows, *_ = composition
     return f"{adjacency}, {rows} {'row' if rows == 1 else 'rows'} of a unit"
@@ -187,7 +189,7 @@ def _differences(published: Sequence[Mapping[str, Any]], expected: Sequence[Expe
 
 
 def _difference(stated: Mapping[str, Any], line: ExpectedLine, n_lines: int) -> str | None:
-    """Return what of a published line is not as expected."""
+    """Return the fields of a published line that differ from the expected ones."""
     if stated["mechanism"] != line.mechanism:
         return "mechanism"
     if _is_in_rho(stated) != (line.in_rho or line.mechanism == GAUSSIAN):
@@ -214,7 +216,7 @@ def _words(bootstrap: Mapping[str, Any] | None) -> tuple[int, tuple[int, ...], i
 
 
 def _pure_cost(line: Mapping[str, Any]) -> Fraction:
-    """Return what a line costs in epsilon; refuse one that has no epsilon without a delta."""
+    """Return the epsilon of a line; refuse one that has no epsilon without a delta."""
     if line["mechanism"] == THRESHOLDED or _is_in_rho(line):
         raise ReleaseFormatError("a line of the account has noise that no epsilon covers without a delta")
     return _cost(line)
@@ -249,7 +251,7 @@ def _cost(line: Mapping[str, Any]) -> Fraction:
 
 
 def _paths(lines: Sequence[tuple[Mapping[str, Any], Fraction]]) -> Iterator[tuple[int | None, Fraction]]:
-    """Yield what each kind of path pays, one for every level at which it can end."""
+    """Yield the loss of each kind of path, one for every level at which it can end."""
     ends = {line["level"] for line, _ in lines if line["ends_path"]}
     if any(line["ends_path"] and line["level"] is None for line, _ in lines):
         raise ReleaseFormatError("a line of the account ends a path at no level")

@@ -156,13 +156,13 @@ def _table_of(raw: Mapping[str, Any], facts: PublicFacts) -> _Table:
 
 def _not_requested(tables: Sequence[_Table], facts: PublicFacts) -> int:
     """Count the tables that are not the lines of the request; without a request each column's counts, by name."""
-    asked = facts.parameters["aggregate"]
-    if not asked:
+    requested = facts.parameters["aggregate"]
+    if not requested:
         alone = [table.by for table in tables if table.statistic == "count" and table.weight == 1]
         wanted = [(group.name,) for group in facts.attributes]
         named = sum(table.name != _shown(table) for table in tables)
         return int(alone != wanted or len(tables) != len(wanted)) + named
-    other = sum(line != stated for line, stated in itertools.zip_longest(map(_line, tables), asked))
+    other = sum(line != stated for line, stated in itertools.zip_longest(map(_line, tables), requested))
     return int(other) + len(tables) - len({table.name for table in tables})
 
 
@@ -276,8 +276,8 @@ def _account(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Check]:
     )
     yield from account_checks(params, facts, ExpectedAccount(lines=expected))
     stated = [(line["purpose"], line["rate"]) for line in params["accounting"]]
-    drawn = [(purpose, own["rate"]) for (purpose, _), own in zip(lines, params["measurements"], strict=True)]
-    yield from _wrong("noisy_tables", wrong + int(stated != drawn))
+    rates = [(purpose, own["rate"]) for (purpose, _), own in zip(lines, params["measurements"], strict=True)]
+    yield from _wrong("noisy_tables", wrong + int(stated != rates))
 
 
 def _counted(params: Mapping[str, Any], measured: Sequence[StatedMeasurement]) -> list[StatedMeasurement]:
@@ -386,7 +386,7 @@ def _line_checks(
 
 
 def _read_lines(data: Path, names: Sequence[str]) -> tuple[list[_Place], dict[_Place, tuple[float, float, float]]]:
-    """Return where each line of the file belongs, and its figures.
+    """Return the cell of each line of the file, and its figures.
 
     Most cells of thousands of columns are empty: of some columns at a time those are kept that are not.
     """

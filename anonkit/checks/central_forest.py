@@ -64,7 +64,12 @@ def forest_checks(params: Mapping[str, Any], facts: PublicFacts, expected: Expec
     kind = params["rows_per_tree"]
     stated = (kind["kind"], kind["trees"], len(trees))
     planned = (*(expected.rows_per_tree or ("", 0)), (expected.rows_per_tree or ("", 0))[1])
-    yield Check(name="rows_per_tree", passed=stated == planned, observed=_told(stated), required=_told(planned))
+    yield Check(
+        name="rows_per_tree",
+        passed=stated == planned,
+        observed=_trees_in_words(stated),
+        required=_trees_in_words(planned),
+    )
     try:
         if params.get("vote") != facts.parameters.get("vote") or params.get("vote") not in _VOTES:
             raise _WrongTreeError("the trees vote in another way than the parameters say")
@@ -103,8 +108,8 @@ def _check_division(attribute: PublicColumn, tree: Sequence[Sequence[Any]] | Non
         raise _WrongTreeError("the groups of an attribute are no hierarchy of its categories")
 
 
-def _told(rows_and_trees: Sequence[Any]) -> str:
-    """Return which rows trees saw, for how many trees this was planned, and how many are published."""
+def _trees_in_words(rows_and_trees: Sequence[Any]) -> str:
+    """Return the rows that trees saw, and the numbers of planned and of published trees, in words."""
     kind, planned, published = rows_and_trees
     return f"{kind} rows, {planned} planned, {published} published"
 
@@ -239,12 +244,12 @@ def _check_evidence(params: Mapping[str, Any], facts: PublicFacts) -> None:
         if len(tables) != len(regions) or any(len(histogram) != len(sizes) for histogram in tables):
             raise _WrongTreeError(f"the {name} have not a table for each attribute and region")
     # an attribute that was not measured has no histogram, which the rule of the release must state
-    asked = [bool(table) for table in next(iter(params["histograms"]), ())]
+    measured = [bool(table) for table in next(iter(params["histograms"]), ())]
     for histogram, evidence in zip(params["histograms"], scores["attributes"], strict=True):
-        for counted, added, size, told in zip(histogram, evidence, sizes, asked, strict=True):
-            _check_table(counted, size if told else 0, classes)
+        for counted, added, size, is_measured in zip(histogram, evidence, sizes, measured, strict=True):
+            _check_table(counted, size if is_measured else 0, classes)
             _check_table(added, size, classes)
-            if not told and any(any(row) for row in added):
+            if not is_measured and any(any(row) for row in added):
                 raise _WrongTreeError("an attribute without a histogram has evidence")
     places = region_of_nodes(trees[0], regions)
     if any(places[at] < 0 for at, node in enumerate(trees[0]) if "children" not in node):

@@ -32,7 +32,7 @@ from anonkit.budget_rules.model_queries import (
     TripleError,
 )
 from anonkit.budget_rules.spike_rule import Amount
-from anonkit.budget_rules.view_rule import AskedReading, view_plan
+from anonkit.budget_rules.view_rule import ReadingQuery, view_plan
 from anonkit.checks.account_lines import finding_epsilon, finding_lines, gaussian_variance, rho_within
 from anonkit.checks.central_params import (
     ALL_ROWS,
@@ -133,13 +133,13 @@ def shown_in_mixtures(params: Mapping[str, Any], split: PublicFacts, *, gaussian
     ends = np.cumsum([column.domain.size for column in split.attributes]) - 1
     wrong = 0
     for column, table, end in zip(split.attributes, params["tables"], ends.tolist(), strict=True):
-        told = [([row[-1] for row in table["counts"]], table["rate"])]
+        estimates = [([row[-1] for row in table["counts"]], table["rate"])]
         if table["groups"].count(table["groups"][-1]) == 1:
             for pair in params["pairs"]:
                 if column.name in pair["names"]:
                     of_last = np.take(pair["counts"], table["groups"][-1], axis=1 + pair["names"].index(column.name))
-                    told.append((of_last, pair["rate"]))
-        if column.domain.has_missing and is_none(told, gaussian=gaussian):
+                    estimates.append((of_last, pair["rate"]))
+        if column.domain.has_missing and is_none(estimates, gaussian=gaussian):
             wrong += any(component[end] for own in params["mixtures"] for component in own["shares"])
     return wrong
 
@@ -209,7 +209,7 @@ class _Readings:
 
     def __init__(self, params: Mapping[str, Any], facts: PublicFacts, units: int) -> None:
         self.stated = [(str(one["purpose"]), integers([one["steps"]])[0]) for one in params["readings"]]
-        self.asked: list[tuple[str, float, ModelQuery]] = []
+        self.queries: list[tuple[str, float, ModelQuery]] = []
         self._facts, self._whole, self._left = facts, units, units
         self._delta_may_pay = delta_may_pay(facts)
 
@@ -223,15 +223,15 @@ class _Readings:
         amounts = (Amount(law=LAPLACE, loss=self._left / _UNITS),)
         return (*amounts, _in_rho(self._facts, self._left / _UNITS)) if self._delta_may_pay else amounts
 
-    def read(self, asked: AskedReading) -> float:
+    def read(self, reading: ReadingQuery) -> float:
         """Return a published reading, in rows."""
-        query = PairsDependence(pairs=asked.edges) if asked.edges else TargetDependence()
-        return self.take(asked.purpose, asked.share, query)
+        query = PairsDependence(pairs=reading.edges) if reading.edges else TargetDependence()
+        return self.take(reading.purpose, reading.share, query)
 
     def take(self, purpose: str, share: float, query: ModelQuery) -> float:
-        """Return what was read, in rows."""
-        at = len(self.asked)
-        self.asked.append((purpose, share, query))
+        """Return the published reading, in rows, and charge it."""
+        at = len(self.queries)
+        self.queries.append((purpose, share, query))
         if at >= len(self.stated) or self.stated[at][0] != purpose:
             raise ReleaseFormatError("the params lack a reading that the rule requires")
         self.spend_share(share, query)
@@ -256,7 +256,7 @@ def expected_measurements(facts: PublicFacts, params: Mapping[str, Any]) -> Expe
         readings.spend(int(units * rule.ROWS_SHARE))
     rows = max(float(number), 1.0)
     may_split = facts.has_target and not facts.target.domain.fine and rule.splits_tables(facts.n_classes)
-    may_split = may_split and _can_hold(facts)
+    may_split = may_split and _pairs_fit(facts)
     finest = _candidates(split_facts(facts, anchored=may_split))
     last = len(facts.attributes)
     alike = tuple(sorted((*finest, *((at, last) for at in range(last))))) if may_split else finest
@@ -270,7 +270,7 @@ def expected_measurements(facts: PublicFacts, params: Mapping[str, Any]) -> Expe
     if triples is not None and (named := triples.chosen(params, [column.name for column in facts.attributes])):
         edges, gain = 0, 0.0
         cells = triples.cells(named) * (1 if chosen.is_split else facts.n_classes)
-    if len(readings.asked) != len(readings.stated):
+    if len(readings.queries) != len(readings.stated):
         raise ReleaseFormatError("the params hold a reading that the rule does not ask for")
     amount = view.quietest(edges, readings.amounts)
     further = view.further(edges, amount, gain)
@@ -281,7 +281,7 @@ def expected_measurements(facts: PublicFacts, params: Mapping[str, Any]) -> Expe
         choice, later = choice / dearer, later / dearer
     return ExpectedTables(
         anchored=chosen.is_split, candidates=view.pairs, edges=stages.at_once, tied=chosen.tied, further=stages.later,
-        readings=tuple(readings.asked), is_gaussian=amount.law == GAUSSIAN, costs=(one, choice, tree, later, pairs),
+        readings=tuple(readings.queries), is_gaussian=amount.law == GAUSSIAN, costs=(one, choice, tree, later, pairs),
         triples=triples, cells=cells,
     )  # fmt: skip
 
@@ -350,12 +350,12 @@ def _table(purpose: str, law: str, times: int, cost: float) -> ExpectedLine:
 
 def _candidates(split: PublicFacts) -> tuple[Pair, ...]:
     """Return the pairs that may be measured: all of them, or none where there are too many values for memory."""
-    return tuple(combinations(range(len(split.attributes)), 2)) if _can_hold(split) else ()
+    return tuple(combinations(range(len(split.attributes)), 2)) if _pairs_fit(split) else ()
 
 
-def _can_hold(split: PublicFacts) -> bool:
+def _pairs_fit(split: PublicFacts) -> bool:
     """Return True if all pairs of values fit into memory: else columns alone are measured."""
-    return rule.can_hold([column.domain.size for column in split.attributes], split.n_classes)
+    return rule.pairs_fit([column.domain.size for column in split.attributes], split.n_classes)
 
 
 def number_of_pair(names: Sequence[str], pair: Sequence[Any]) -> tuple[int, int]:

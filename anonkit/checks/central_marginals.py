@@ -30,8 +30,8 @@ from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
 _WEIGHTS, _SHARES = 1 << 20, 1 << 16
-_STANDS_OUT = 4.0
-_MISSING_STANDS_OUT = 2.0
+_SIGNIFICANT_DEVIATIONS = 4.0
+_SIGNIFICANT_MISSING = 2.0
 _FALSE_ALARM = 1e-9
 _MISFIT = 0.03
 """Largest distance, in total variation, that a mixture may be from a column beyond what its noise makes."""
@@ -111,9 +111,9 @@ def _wrong_groups(params: Mapping[str, Any], split: PublicFacts) -> int:
     wrong = 0
     for table, column in zip(params["tables"], split.attributes, strict=False):
         counts = np.array(table["counts"], dtype=np.float64).sum(axis=0)
-        least = np.full(counts.size, _STANDS_OUT)
+        least = np.full(counts.size, _SIGNIFICANT_DEVIATIONS)
         if column.domain.has_missing and "missing_above" in params:
-            least[-1] = _MISSING_STANDS_OUT
+            least[-1] = _SIGNIFICANT_MISSING
         loud = counts >= least * math.sqrt(_variance(params, table["rate"]) * split.n_classes)
         expected = np.where(loud, np.cumsum(loud) - 1, loud.sum())
         if (~loud).sum() < 2 or not params["pairs"]:
@@ -187,7 +187,7 @@ def _wrong_rows(params: Mapping[str, Any]) -> int:
 
 
 def _distances(params: Mapping[str, Any], split: PublicFacts) -> Iterator[tuple[PublicColumn, float, float]]:
-    """Yield how far the mixture is from each column's own noisy table, and how far it may be.
+    """Yield the distance of the mixture from each column's own noisy table, and the largest allowed.
 
     The distance is of total variation over classes and values, in shares of all rows; the noise of the table adds half
     the sum of its absolute values at most, whose tail is bounded by Chernoff.
@@ -203,7 +203,7 @@ def _distances(params: Mapping[str, Any], split: PublicFacts) -> Iterator[tuple[
 
 
 def _largest_noise(params: Mapping[str, Any], rate: int, cells: int) -> float:
-    """Return what half the sum of the absolute noise of so many cells exceeds once in a billion tables at most."""
+    """Return the bound that half the L1 norm of the noise of so many cells exceeds once in a billion tables at most."""
     loss = rate / 2**52
     if has_gaussian_tables(params):
         # E exp(t |x|) is at most 2 exp(t**2 / (4 loss)): the law is no wider than the continuous one; at the best t

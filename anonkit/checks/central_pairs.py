@@ -30,7 +30,7 @@ def attribute_sizes(facts: PublicFacts, bins: int) -> tuple[AttributeSize, ...]:
     return tuple(found)
 
 
-def told_reading(params: Mapping[str, Any]) -> dict[str, Any]:
+def stated_reading(params: Mapping[str, Any]) -> dict[str, Any]:
     """Return the expected entry of the reading: by its own line of the account, whatever was read.
 
     Raises
@@ -38,12 +38,12 @@ def told_reading(params: Mapping[str, Any]) -> dict[str, Any]:
     ReleaseFormatError
         There is none.
     """
-    told = params["rule"].get("dependence")
-    rate = _rate_of(READING, params, told)
-    return {"purpose": READING, "rate": rate, "steps": integers([told["steps"]])[0]}
+    stated = params["rule"].get("dependence")
+    rate = _rate_of(READING, params, stated)
+    return {"purpose": READING, "rate": rate, "steps": integers([stated["steps"]])[0]}
 
 
-def told_choice(params: Mapping[str, Any], facts: PublicFacts, pairs: Sequence[tuple[int, ...]]) -> dict[str, Any]:
+def stated_choice(params: Mapping[str, Any], facts: PublicFacts, pairs: Sequence[tuple[int, ...]]) -> dict[str, Any]:
     """Return the expected entry of the choice: by its own line of the account, one of the candidates, or none.
 
     Raises
@@ -51,9 +51,9 @@ def told_choice(params: Mapping[str, Any], facts: PublicFacts, pairs: Sequence[t
     ReleaseFormatError
         There is none, or it is of a pair that was none to choose.
     """
-    told = params["rule"].get("interaction")
-    rate = _rate_of(CHOICE, params, told)
-    names = told.get("pair")
+    stated = params["rule"].get("interaction")
+    rate = _rate_of(CHOICE, params, stated)
+    names = stated.get("pair")
     if names != [] and names not in [[facts.attributes[at].name for at in pair] for pair in pairs]:
         raise ReleaseFormatError("the params name a pair that was none to choose")
     return {"purpose": CHOICE, "rate": rate, "pair": names}
@@ -90,11 +90,11 @@ def is_followed(grid: PairGrid, tree: Sequence[Mapping[str, Any]], names: Sequen
     return True
 
 
-def _rate_of(purpose: str, params: Mapping[str, Any], told: Any) -> Any:
+def _rate_of(purpose: str, params: Mapping[str, Any], stated: Any) -> Any:
     rates = [line["rate"] for line in params["accounting"] if line["purpose"] == purpose]
-    if not isinstance(told, Mapping) or len(rates) != 1:
+    if not isinstance(stated, Mapping) or len(rates) != 1:
         raise ReleaseFormatError("the params lack a reading or a choice that the rule requires")
-    return integers([*rates, told["rate"]])[0]
+    return integers([*rates, stated["rate"]])[0]
 
 
 def findings_in_words(block: Mapping[str, Any], beside: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -112,8 +112,8 @@ def findings_in_words(block: Mapping[str, Any], beside: Mapping[str, Any]) -> It
         other = beside.get(name)
         known = other if isinstance(other, Mapping) else {}
         shown = {key: _shown(key, value) for key, value in one.items()}
-        kept = [shown[key] for key in one if key in ("steps", "pair") or one[key] != known.get(key)]
-        yield name, "/".join(kept)
+        figures = [shown[key] for key in one if key in ("steps", "pair") or one[key] != known.get(key)]
+        yield name, "/".join(figures)
 
 
 def _shown(key: str, value: Any) -> str:

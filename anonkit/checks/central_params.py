@@ -27,7 +27,7 @@ from anonkit.errors import ReleaseFormatError
 _KEY = "truth_values"
 
 
-def says_truth_values(domain: Mapping[str, Any]) -> bool:
+def is_boolean(domain: Mapping[str, Any]) -> bool:
     """Return True if a domain is that of booleans.
 
     Raises
@@ -163,7 +163,7 @@ class PublicDomain:
         return [*named[:-1], f"{named[-1][:-1]}]"]
 
     def edge(self, at: int) -> float:
-        """Return where the cells after number `at` begin."""
+        """Return the lower bound of the cells after number `at`."""
         return float(self.grid.edges[at + 1])
 
 
@@ -194,7 +194,7 @@ class PublicColumn:
         return int(self.split == TAXONOMY or size <= MOST_BRANCHES)
 
     def children(self) -> int:
-        """Return how many children a split has; 0 for a taxonomy, whose groups differ."""
+        """Return the number of children of a split; 0 for a taxonomy, whose groups differ."""
         return {MULTIWAY: self.domain.size, TAXONOMY: 0}.get(self.split, 2)
 
     def goes_to(self, at: int) -> NDArray[np.int64]:
@@ -351,7 +351,7 @@ def domain_of(raw: Mapping[str, Any], kind: str) -> PublicDomain:
             bounds=None,
             cells=len(values),
             has_missing=has_missing,
-            truth_values=says_truth_values(raw),
+            truth_values=is_boolean(raw),
         )
     low, high = raw["bounds"]
     numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (low, high))

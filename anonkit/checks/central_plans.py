@@ -196,7 +196,7 @@ def _stacked(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
         left_over = change_of(gini) * max(level - rule.n_public_levels, 0)
         purpose = f"class counts of a leaf at level {level}"
         lines.append(_line(purpose, level=level, ends_path=True, cost=rule.of_leaf(level), left_over=left_over))
-    tables = max(1, rule.rule.asked)
+    tables = max(1, rule.rule.measured)
     histograms = _line("histograms by class", cost=rule.cost(rule.rule.histograms), times=range(tables, tables + 1))
     in_rho = 0.0
     if rule.rho:
@@ -255,7 +255,7 @@ def _grown(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
 def _path_of_one_tree(
     epsilon: float, kind: str, trees: int
 ) -> tuple[float, int, tuple[int, tuple[int, ...], int] | None]:
-    """Return what a path of one tree may cost, how many trees a row pays for alike, and the law of its copies."""
+    """Return the budget of a path of one tree, the number of trees that a row pays for alike, and the law of copies."""
     if kind == "disjoint":
         return epsilon, 1, None
     if kind == "shared":
@@ -292,7 +292,7 @@ def _choice(facts: PublicFacts, trees: RequestedTrees) -> ExpectedLine | None:
 
 
 def _tables_undivided(facts: PublicFacts, trees: RequestedTrees, level: int) -> int | None:
-    """Return how many tables each get the whole of a level: one for every attribute not used above it; else None."""
+    """Return the number of tables that each get a whole level: one for every attribute not used above it; else None."""
     if not trees.is_undivided:
         return None
     splittable = [attribute for attribute in facts.attributes if attribute.n_splits > 0]

@@ -53,7 +53,7 @@ class _Counted:
     is_gaussian: bool
 
     def reach(self, weights: FloatArray) -> float:
-        """Return how far noise of the weighted counts is from 0 at most, but for the chance of an interval."""
+        """Return a bound on the noise of the weighted counts, but for the chance of an interval."""
         there = np.abs(weights[weights != 0])
         if not self.is_gaussian:
             half = math.exp(-self.rate / 2**52)
@@ -208,12 +208,12 @@ def report_checks(
     if is_promised and facts.family in (Family.MARGINALS, Family.STACKED):
         yield from mean_checks(params, report, facts)
     if facts.family is Family.MARGINALS:
-        size, told = _size_of_mixture(params), dict(report["marginals"])
-        yield Check(name="marginals", passed=same(told, size), observed=str(told), required=str(size))
+        size, stated = _size_of_mixture(params), dict(report["marginals"])
+        yield Check(name="marginals", passed=same(stated, size), observed=str(stated), required=str(size))
     if facts.family.has_trees:
-        told = dict(report["forest"])
+        stated = dict(report["forest"])
         size = _size_of_stacked(params) if facts.family.is_stacked else _size_of_forest(params)
-        yield Check(name="forest", passed=same(told, size), observed=str(told), required=str(size))
+        yield Check(name="forest", passed=same(stated, size), observed=str(stated), required=str(size))
 
 
 def _claim_check(guarantee: Mapping[str, Any], facts: PublicFacts, *, found: bool) -> Check:
@@ -306,8 +306,10 @@ def _budget_checks(params: Mapping[str, Any], budget: Mapping[str, Any], facts: 
         key != other or not math.isclose(cost_line, float(cost), rel_tol=1e-9)
         for (key, cost_line), (other, cost) in zip(stated, expected, strict=False)
     )
-    told = [{"name": line["purpose"], "epsilon": line["epsilon"], "delta": line.get("delta", 0)} for line in found]
-    wrong += not same(budget.get("domains", []), told)
+    found_lines = [
+        {"name": line["purpose"], "epsilon": line["epsilon"], "delta": line.get("delta", 0)} for line in found
+    ]
+    wrong += not same(budget.get("domains", []), found_lines)
     yield Check(name="budget_lines", passed=wrong == 0, observed=wrong, required=0)
 
 
@@ -321,7 +323,7 @@ def _by_level(costs: Sequence[tuple[Mapping[str, Any], Fraction]]) -> list[tuple
 
 
 def _stated_level(expected: tuple[Any, Any], line: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Return what a line of the budget states in the currency that is expected of it."""
+    """Return the loss that a line of the budget states, in the currency that is expected of it."""
     (*_, currency), _ = expected
     if set(line) != {"level", "part", currency}:
         return (), 0
@@ -329,14 +331,14 @@ def _stated_level(expected: tuple[Any, Any], line: Mapping[str, Any]) -> tuple[A
 
 
 def _cost(line: Mapping[str, Any]) -> Fraction:
-    """Return what a line costs one row, in its own currency."""
+    """Return the loss of one row for a line, in its own currency."""
     lost = line["rate"] * line["sensitivity"] * _STEP
     in_squares = "rho" in line and line["mechanism"] == EXPONENTIAL
     return Fraction(line["times"] * (lost**2 / 8 if in_squares else lost))
 
 
 def _size_of_mixture(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the report states of the tables and the mixture."""
+    """Return the expected block of the report on the tables and the mixture."""
     return {
         "columns": len(params["tables"]),
         "pairs": len(params["pairs"]),

@@ -75,7 +75,7 @@ class _Compared:
     """Mean, the same shape."""
     allowed: FloatArray
     """Most by which rounding moves the mean, the same shape."""
-    drawn: bool = True
+    is_random: bool = True
     """True: the rest is chance; False: there is none."""
     kind: str = "rows_from_model"
     """Name of the check."""
@@ -87,7 +87,7 @@ def _differences(compared: Iterator[_Compared] | Iterator[_Compared | Check]) ->
             yield pair
             continue
         bound = pair.allowed + 1e-6
-        if pair.drawn:
+        if pair.is_random:
             most = pair.expected + pair.allowed
             size = math.log(2 * pair.found.size / _FALSE_ALARM)
             bound = bound + np.where(most > 0, size / 3 + np.sqrt(size * size / 9 + 2 * most * size), 0.0)
@@ -271,7 +271,7 @@ def _counted_tables(data: Path, params: Mapping[str, Any], facts: PublicFacts) -
         found=by_class[:, np.newaxis],
         expected=sizes[:, np.newaxis],
         allowed=one_each,
-        drawn=False,
+        is_random=False,
     )
     # rows are drawn piece by piece, classes one after another, and each piece of a class is rounded by itself
     together = _rows_together(len(facts.columns))
@@ -290,12 +290,12 @@ def _counted_tables(data: Path, params: Mapping[str, Any], facts: PublicFacts) -
     for column, rows in zip(facts.attributes, counts, strict=True):
         expected = shares_of[column.name] * by_class[:, np.newaxis]
         allowed = np.broadcast_to(pieces[:, np.newaxis], rows.shape) + (changed if column.name in ruled else 0.0)
-        yield _Compared(name=column.name, found=rows, expected=expected, allowed=allowed, drawn=False)
+        yield _Compared(name=column.name, found=rows, expected=expected, allowed=allowed, is_random=False)
     yield from _in_cells(tally, facts, ruled)
 
 
 def _rows_together(n_columns: int) -> int:
-    """Return how many rows of so many columns a release draws together."""
+    """Return the number of rows of so many columns that a release draws together."""
     return max(1, min(_PIECE_ROWS, _PIECE_CELLS // n_columns))
 
 
@@ -326,18 +326,20 @@ def _rows_of_mixtures(data: Path, params: Mapping[str, Any], facts: PublicFacts)
     rows = np.array([own["rows"] for own in params["mixtures"]], dtype=np.float64)
     exact = np.zeros((rows.size, 1))
     name = split.target.name or "all rows"
-    yield _Compared(name=name, found=by_class[:, np.newaxis], expected=rows[:, np.newaxis], allowed=exact, drawn=False)
+    yield _Compared(
+        name=name, found=by_class[:, np.newaxis], expected=rows[:, np.newaxis], allowed=exact, is_random=False
+    )
     ruled, changed = rules_of(params).columns, _changed_of_mixtures(params, split, facts)
     for column, found, (expected, allowed) in zip(
         split.attributes, counts, expected_values(params, split, _rows_together(len(facts.columns))), strict=True
     ):
         allowed = allowed + (changed if column.name in ruled else 0.0)
-        yield _Compared(name=column.name, found=found, expected=expected, allowed=allowed, drawn=False)
+        yield _Compared(name=column.name, found=found, expected=expected, allowed=allowed, is_random=False)
     yield from _in_cells(tally, split, ruled)
 
 
 def _changed_of_mixtures(params: Mapping[str, Any], split: PublicFacts, facts: PublicFacts) -> float:
-    """Return how many rows of the mixtures break a public rule, but for a chance."""
+    """Return a bound on the rows of the mixtures that break a public rule, but for a chance."""
     masks = masks_of(params, facts)
     if not masks:
         return 0.0

@@ -30,8 +30,8 @@ from anonkit.checks.central_pairs import (
     attribute_sizes,
     findings_in_words,
     is_followed,
-    told_choice,
-    told_reading,
+    stated_choice,
+    stated_reading,
 )
 from anonkit.checks.central_params import (
     GAUSSIAN,
@@ -71,14 +71,14 @@ class RebuiltRule:
     grid: PairGrid | None = None
     """Grid of the first splits of a tree that a pair leads, if any does: at no loss."""
 
-    def told(self, rows: int, *, delta: float = 0.0) -> dict[str, Any]:
+    def block(self, rows: int, *, delta: float = 0.0) -> dict[str, Any]:
         """Return the block of the params; the noise of the histograms is an entry where there is a delta."""
         noise = GAUSSIAN if self.rho else "discrete-laplace"
         return {
             "rows": rows,
             "depth": self.rule.depth,
             "regions": self.rule.region_depth,
-            "asked": self.rule.asked,
+            "asked": self.rule.measured,
             "bins": self.rule.cells,
             "weights": self.rule.weights > 0,
             "calibration": self.rule.slope > 0,
@@ -102,7 +102,7 @@ class RebuiltRule:
         return self.cost(self.rule.splits) / max(self.rule.depth - self.n_public_levels, 1)
 
     def of_leaf(self, level: int) -> float:
-        """Return what the counts of a leaf cost: what the path to it has not spent."""
+        """Return the budget of the counts of a leaf: the rest of that of its path."""
         chosen = max(level - self.n_public_levels, 0)
         return self.cost(self.rule.splits + self.rule.counts) - chosen * self.of_split
 
@@ -133,11 +133,14 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule:
     if before.weights and not in_cells and pairs.pairs:
         dependence = ClassDependence(attributes=len(facts.attributes), pairs=len(pairs.pairs))
         moved = (change_of(dependence) - 2) / 256
-        of_reading, reading = reading_share(before, epsilon=pairs.epsilon, rows=rows, moved=moved), told_reading(params)
+        of_reading, reading = (
+            reading_share(before, epsilon=pairs.epsilon, rows=rows, moved=moved),
+            stated_reading(params),
+        )
         independent = not is_dependent(reading["steps"] / 256, rows)
     of_choice, choice = choice_share_of(pairs, trees=trees, in_cells=in_cells, is_free=not levels), None
     if of_choice:
-        choice = told_choice(params, facts, [*pairs.candidates, *pairs.triples, *pairs.joint])
+        choice = stated_choice(params, facts, [*pairs.candidates, *pairs.triples, *pairs.joint])
     before_pairs = units / _UNITS
     units -= (_spent(params, READING) if dependence else 0) + (_spent(params, CHOICE) if of_choice else 0)
     rule, grid = rule_of(units, independent=independent), None
@@ -148,8 +151,8 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule:
     rho, left = 0.0, units / _UNITS
     if delta_may_pay(*_amounts(facts, params, whole), len(facts.attributes)):
         histograms, of_rho = _amounts(facts, params, int(units * rule.histograms))
-        measured = gaussian_histograms(histograms, of_rho, max(1, rule.asked), len(facts.attributes))
-        rule, rho = (rule.asking(measured), of_rho / _UNITS) if measured else (rule, 0.0)
+        measured = gaussian_histograms(histograms, of_rho, max(1, rule.measured), len(facts.attributes))
+        rule, rho = (rule.measuring(measured), of_rho / _UNITS) if measured else (rule, 0.0)
     return RebuiltRule(
         rule=rule, left=left, rho=rho, dependence=dependence, reading=reading, choice=choice, grid=grid,
         of_reading=before_pairs * float(of_reading), of_choice=before_pairs * float(of_choice),
@@ -185,7 +188,7 @@ def trees_of(facts: PublicFacts) -> int:
 
 
 def _spent(params: Mapping[str, Any], *purposes: str) -> int:
-    """Return what a row has paid for draws of these names, in units of 2**-52."""
+    """Return the loss of a row for draws of these names, in units of 2**-52."""
     return sum(line["rate"] * line["sensitivity"] for line in params["accounting"] if line["purpose"] in purposes)
 
 
@@ -204,9 +207,9 @@ def rule_checks(params: Mapping[str, Any], facts: PublicFacts, rule: RebuiltRule
     own = rule.rule.for_classes(counts, epsilon=Fraction(rule.left), attributes=attributes)
     rule = replace(rule, rule=own)
     rows = facts.whole("n_rows") or params["rule"]["rows"]
-    told, rebuilt = dict(params["rule"]), rule.told(rows, delta=facts.delta)
+    stated, rebuilt = dict(params["rule"]), rule.block(rows, delta=facts.delta)
     yield Check(
-        name="rule", passed=told == rebuilt, observed=_in_words(told, rebuilt), required=_in_words(rebuilt, told)
+        name="rule", passed=stated == rebuilt, observed=_in_words(stated, rebuilt), required=_in_words(rebuilt, stated)
     )
     numbers = [attribute.domain for attribute in facts.attributes if attribute.domain.categories is None]
     learned = {"weights": own.weights > 0, "calibration": own.slope > 0}
@@ -214,7 +217,7 @@ def rule_checks(params: Mapping[str, Any], facts: PublicFacts, rule: RebuiltRule
         all(domain.cells == fewest(own.cells, domain.multiples) for domain in numbers),
         integers(params["scores"]["regions"]) == _regions(params["trees"][0], own.region_depth),
         *(found == (name in params) for name, found in learned.items()),
-        sum(1 for table in params["histograms"][0] if table) == own.asked,
+        sum(1 for table in params["histograms"][0] if table) == own.measured,
         rule.grid is None or is_followed(rule.grid, params["trees"][0], [one.name for one in facts.attributes]),
         is_of_format(params, facts.family, gaussian=rule.rho > 0),
     )
@@ -230,8 +233,8 @@ def _rows_by_class(tree: Sequence[Mapping[str, Any]], facts: PublicFacts) -> lis
 
 
 def _in_words(block: Mapping[str, Any], beside: Mapping[str, Any]) -> str:
-    told = dict(findings_in_words(block, beside))
-    return ", ".join(f"{name}={told[name]}" for name in sorted(told))
+    words = dict(findings_in_words(block, beside))
+    return ", ".join(f"{name}={words[name]}" for name in sorted(words))
 
 
 def _regions(tree: Sequence[Mapping[str, Any]], depth: int) -> list[int]:

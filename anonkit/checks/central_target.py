@@ -20,7 +20,7 @@ from anonkit.promises.guarantee import Check
 
 MOST_BINS = 8
 _EQUAL_BINS = 8
-_STANDS_OUT = 2.0
+_SIGNIFICANT_DEVIATIONS = 2.0
 _CLOSE = 1e-9
 
 FloatArray = NDArray[np.float64]
@@ -41,7 +41,7 @@ def target_checks(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Che
 
 
 def _wrong_bins(params: Mapping[str, Any], facts: PublicFacts) -> str | None:
-    """Return what of the bins is not as it must be."""
+    """Return the first fault of the bins, in words; None where they have none."""
     stated, domain = params["target"], facts.target.domain
     if not facts.family.is_stacked:
         bins = facts.parameters["bins"] if facts.family is Family.MARGINALS else _EQUAL_BINS
@@ -54,8 +54,8 @@ def _wrong_bins(params: Mapping[str, Any], facts: PublicFacts) -> str | None:
     if "histogram" not in stated or "ends" not in stated["domain"]:
         return "no histogram"
     (rate, bins), counts = integers([stated["histogram"][key] for key in ("rate", "bins")]), _counts(stated)
-    drawn = [line["rate"] for line in params["accounting"] if line["purpose"] == "values of the target"]
-    if drawn != [rate] or len(counts) != domain.fine + domain.has_missing or not 1 <= bins <= MOST_BINS:
+    rates = [line["rate"] for line in params["accounting"] if line["purpose"] == "values of the target"]
+    if rates != [rate] or len(counts) != domain.fine + domain.has_missing or not 1 <= bins <= MOST_BINS:
         return "a histogram that no line speaks of"
     rows = rows_of_cells(counts[: domain.fine], rate)
     if not _ends_fit(rows, domain.ends, bins):
@@ -91,7 +91,7 @@ def rows_of_cells(counts: list[int], rate: int) -> FloatArray:
         loud = [
             (start, stop)
             for start, stop in halves
-            if sum(counts[start:stop]) > _STANDS_OUT * deviation * math.sqrt(stop - start)
+            if sum(counts[start:stop]) > _SIGNIFICANT_DEVIATIONS * deviation * math.sqrt(stop - start)
         ]
         for start, stop in loud:
             fill(start, stop)

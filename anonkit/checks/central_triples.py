@@ -37,13 +37,17 @@ class TriplePlan:
         ReleaseFormatError
             It was none to choose, or there is no choice.
         """
-        told = params.get("triple")
-        if not isinstance(told, Mapping) or told.get("purpose") != CHOICE or not isinstance(told.get("names"), list):
+        stated = params.get("triple")
+        if (
+            not isinstance(stated, Mapping)
+            or stated.get("purpose") != CHOICE
+            or not isinstance(stated.get("names"), list)
+        ):
             raise ReleaseFormatError("the params lack a choice of a triple that the rule requires")
-        if not told["names"]:
+        if not stated["names"]:
             return ()
         for triple in self.rule.triples:
-            if [names[at] for at in triple] == told["names"]:
+            if [names[at] for at in triple] == stated["names"]:
                 return triple
         raise ReleaseFormatError("the params name a triple that was none to choose")
 
@@ -95,11 +99,11 @@ def wrong_triple(params: Mapping[str, Any], plan: TriplePlan | None, names: Sequ
     """
     if plan is None:
         return int("triple" in params)
-    triple, told = plan.chosen(params, names), params["triple"]
-    wrong = int([told["rate"]] != _rates(params, CHOICE))
+    triple, stated = plan.chosen(params, names), params["triple"]
+    wrong = int([stated["rate"]] != _rates(params, CHOICE))
     if not triple:
-        return wrong + int("table" in told)
-    table = told["table"]
+        return wrong + int("table" in stated)
+    table = stated["table"]
     wrong += int(integers([table["rate"]]) != _rates(params, TABLE))
     wrong += int([integers(own) for own in table["groups"]] != [list(plan.groups[at]) for at in triple])
     return wrong + int([len(integers(row)) for row in table["counts"]] != [plan.cells(triple)] * classes)
@@ -111,18 +115,18 @@ def _rates(params: Mapping[str, Any], purpose: str) -> list[int]:
 
 def measured_triple(params: Mapping[str, Any], *, anchored: bool) -> tuple[np.ndarray[Any, Any], int] | None:
     """Return the noisy counts of the triple by class that splits the tables and cell, and the rate; None without."""
-    told = params.get("triple") or {}
-    if "table" not in told:
+    stated = params.get("triple") or {}
+    if "table" not in stated:
         return None
-    counts = np.array(told["table"]["counts"], dtype=np.float64)
-    return (counts if anchored else counts.reshape(1, -1)), told["table"]["rate"]
+    counts = np.array(stated["table"]["counts"], dtype=np.float64)
+    return (counts if anchored else counts.reshape(1, -1)), stated["table"]["rate"]
 
 
 def expected_of_triple(params: Mapping[str, Any], split: PublicFacts, *, anchored: bool) -> np.ndarray[Any, Any]:
     """Return the rows that the mixtures expect in each cell of the triple, shape as `measured_triple`."""
-    told, names = params["triple"], [column.name for column in split.attributes]
+    stated, names = params["triple"], [column.name for column in split.attributes]
     ends = np.cumsum([0, *(column.domain.size for column in split.attributes)])
-    tables = [(name, np.array(own)) for name, own in zip(told["names"], told["table"]["groups"], strict=True)]
+    tables = [(name, np.array(own)) for name, own in zip(stated["names"], stated["table"]["groups"], strict=True)]
     if not anchored:
         tables.insert(0, (names[-1], np.arange(split.attributes[-1].domain.size)))
     found = []

@@ -25,7 +25,7 @@ _RULES = {"digits": 2, "p_percent": 10, "dominance": 80}
 
 
 def centroid_checks(data: Path, promise: KAnonymity, params: Mapping[str, Any]) -> Iterator[Check]:
-    """Check what a release states of means of groups; nothing where neither promise nor params speak of any.
+    """Check the statements of a release on means of groups; nothing where neither promise nor params speak of any.
 
     Parameters
     ----------

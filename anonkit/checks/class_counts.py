@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from anonkit.checks.class_relation import NUMBERED, ClassMeasure, DealtClasses, TableOf, lost
 from anonkit.checks.counted_as import CountedAs, LookedAt, ReadValues, read_lines
-from anonkit.checks.diversity import NOTHING, Pairs, united, worst_of, worst_told
-from anonkit.checks.people import Counts, HeldByPeople, ValueRows, holders_of, told
+from anonkit.checks.diversity import NOTHING, Pairs, published_worst, united, worst_of
+from anonkit.checks.people import Counts, ValueHolders, ValueRows, holders_of, published_counts
 from anonkit.checks.table_scans import Lines
 
 _PAIRS = 1 << 20
@@ -115,8 +115,8 @@ class Domain:
         """Column of the values."""
         return self.of.column
 
-    def counted(self, records: int, people: tuple[HeldByPeople, Counts] | None = None) -> CountedAs:
-        """Return which values count as one, and the cap of each.
+    def counted(self, records: int, people: tuple[ValueHolders, Counts] | None = None) -> CountedAs:
+        """Return the values that count as one, and the cap of each.
 
         Parameters
         ----------
@@ -216,7 +216,9 @@ class CountedValues:
         """Return the rows of every value in every class."""
         return ValueRows(classes=self.classes, values=self.values, rows=self.rows_of_pairs, blank=self.blank)
 
-    def held(self, everybody: Counts, domain: Domain, people_of_values: Counts, anybody: int) -> HeldByPeople:
+    def published_holders(
+        self, everybody: Counts, domain: Domain, people_of_values: Counts, anybody: int
+    ) -> ValueHolders:
         """Return the published holders of the values.
 
         Parameters
@@ -230,13 +232,13 @@ class CountedValues:
         """
         with_value, blank = None, self.blank
         if blank.any():
-            some = np.minimum(told(self.with_value, self.holders), everybody)
+            some = np.minimum(published_counts(self.with_value, self.holders), everybody)
             with_value = np.where(blank == 0, everybody, some)
-        return HeldByPeople(
-            values=told(self.people_of_pairs, self.rows_of_pairs),
+        return ValueHolders(
+            values=published_counts(self.people_of_pairs, self.rows_of_pairs),
             with_value=with_value,
-            everywhere=told(people_of_values, domain.rows),
-            anybody=int(told(np.asarray(anybody, dtype=np.int64), np.asarray(self.rows_of_pairs.sum()))),
+            everywhere=published_counts(people_of_values, domain.rows),
+            anybody=int(published_counts(np.asarray(anybody, dtype=np.int64), np.asarray(self.rows_of_pairs.sum()))),
         )
 
     def worst(
@@ -244,7 +246,7 @@ class CountedValues:
         domain: Domain,
         counted: CountedAs,
         recursive: Sequence[int],
-        people: tuple[HeldByPeople, Counts] | None = None,
+        people: tuple[ValueHolders, Counts] | None = None,
     ) -> dict[str, float]:
         """Return the figures of the worst of these classes, by rows, or by people when they are given.
 
@@ -255,8 +257,8 @@ class CountedValues:
         """
         holders, members, of_values = self.holders, self.rows_of_class, domain.rows
         if people is not None:
-            (held, members), of_values = people, people[0].everywhere
-            holders = holders_of(members, held.with_value, self.blank)
+            (holders_of_values, members), of_values = people, people[0].everywhere
+            holders = holders_of(members, holders_of_values.with_value, self.blank)
         return worst_of(
             self._parts(holders, self.rows_of_pairs if people is None else people[0].values),
             of_values.astype(np.float64),
@@ -293,7 +295,7 @@ def _whole(column: Any) -> Counts:
 
 def published_figures(groups: Sequence[Mapping[str, float]], strange: int) -> dict[str, float]:
     """Return the published figures of the worst class of all, from those of groups of classes."""
-    return {**(worst_told(united(groups)) if groups else NOTHING), "strange": float(strange)}
+    return {**(published_worst(united(groups)) if groups else NOTHING), "strange": float(strange)}
 
 
 # --- what is measured of columns -------------------------------------------------------------------------------------

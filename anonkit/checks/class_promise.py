@@ -22,13 +22,13 @@ from anonkit.checks.anonymity import figure_checks, model_checks, recounted, rol
 from anonkit.checks.centroid_cells import centroid_checks
 from anonkit.checks.counted_as import LEAST_CAP
 from anonkit.checks.disclosure import Disclosure, measure
-from anonkit.checks.kept_columns import check_kept, kept_columns, said_otherwise
+from anonkit.checks.kept_columns import disputed_columns, kept_column_checks, kept_columns
 from anonkit.checks.linked_rows import linked_rows_check, with_whole_sets
 from anonkit.checks.mean_cells import mean_checks
 from anonkit.checks.plain_bounds import Labelled, class_check
 from anonkit.checks.population_validation import population_of_release, weight_checks
 from anonkit.checks.recoded_labels import label_checks
-from anonkit.checks.requirements import Asked, Validation, refuse_unknown
+from anonkit.checks.requirements import Requirements, Validation, refuse_unknown
 from anonkit.checks.sameness import differing, named, none_of, same
 from anonkit.checks.scored_rows import prediction_check
 from anonkit.checks.unchanged_columns import CHECK as CLEAR
@@ -68,12 +68,12 @@ def sensitive_checks(params: Mapping[str, Any], report: Mapping[str, Any]) -> It
     sensitive = {name: entry for name, entry in named(params["columns"]) if entry["sensitive"]}
     own = {name: {_NAMES[key]: entry[key] for key in _NAMES if key in entry} for name, entry in sensitive.items()}
     stated = promised.get("of_columns", {})
-    expected = {name: asked for name, asked in own.items() if asked}
+    expected = {name: requirements for name, requirements in own.items() if requirements}
     wrong = len(set(stated) ^ set(expected)) + sum(
-        differing(stated[name], asked) for name, asked in expected.items() if name in stated
+        differing(stated[name], requirements) for name, requirements in expected.items() if name in stated
     )
     for_all = any(name in promised for name in _ALL) or promised.get("rows_known") == ALL_ROWS
-    bare = [] if for_all else [name for name, asked in own.items() if not asked]
+    bare = [] if for_all else [name for name, requirements in own.items() if not requirements]
     cap = promised.get(CAP, {"columns": [], "exempt_above": EXEMPT_ABOVE})
     wrong += not same(cap, {"columns": bare, "exempt_above": EXEMPT_ABOVE}) or (CAP in promised) != bool(bare)
     wrong += sum(("caps" in entry) != (name in bare) for name, entry in sensitive.items())
@@ -124,7 +124,7 @@ class PromiseEvidence:
     """Of the data file, with labels where it shows bounds."""
     labels: Labelled
     """Its rows so."""
-    asked: Asked
+    requirements: Requirements
     checks: Sequence[Check]
 
     @property
@@ -132,17 +132,17 @@ class PromiseEvidence:
         """Those of the checks that were made when the release was written, too."""
         return [check for check in self.checks if check.name in ("identifiers_absent", CLEAR)]
 
-    def kept(self) -> tuple[Check, ...]:
+    def kept_column_checks(self) -> tuple[Check, ...]:
         """Count again of which columns to be kept the rows show two parts."""
         params, report = self.release.params, self.release.report
-        names, disputed = kept_columns(params, report), said_otherwise(params, report)
-        return check_kept(self.labels.data, self.schema.names, names, disputed)
+        names, disputed = kept_columns(params, report), disputed_columns(params, report)
+        return kept_column_checks(self.labels.data, self.schema.names, names, disputed)
 
 
 def validate_classes(evidence: PromiseEvidence) -> Validation:
     """Recount the classes, and compare them with the promise, the report and the requirements."""
     params, report, data = evidence.release.params, evidence.release.report, evidence.labels.data
-    schema, requested = evidence.schema, evidence.asked
+    schema, requested = evidence.schema, evidence.requirements
     promise, given = KAnonymity.from_dict(report["guarantee"]), requested.quasi_identifiers
     watched = tuple(dict.fromkeys((*promise.sensitive, *requested.sensitive)))
     refuse_unknown([*(given or ()), *requested.sensitive], schema.names)
@@ -164,18 +164,18 @@ def validate_classes(evidence: PromiseEvidence) -> Validation:
         *(candidate.check for candidate in promise.candidates),
     )
     made = [check for check in promise.verify(disclosure) if check.name not in uncountable]
-    kept = evidence.kept()
-    promised = [*disclosure.checks, *made, *kept]
+    of_kept_columns = evidence.kept_column_checks()
+    promised = [*disclosure.checks, *made, *of_kept_columns]
     if given is None:
         counted += figure_checks(report, disclosure, promise, params)
         counted.append(
             prediction_check(data, schema, report, promise.quasi_identifiers, several_rows=_several_rows(disclosure))
         )
-        counted += verification_checks(report, [*made, *kept, *evidence.repeated], uncountable)
+        counted += verification_checks(report, [*made, *of_kept_columns, *evidence.repeated], uncountable)
         if promise.candidates or promise.independent_rows or "candidates" in params:
             counted.append(_whose_rows(params, report, promise))
         if promise.rows_known == ALL_ROWS:
-            counted.append(_said_to_be_counted(report, promise.k))
+            counted.append(_whole_sets_stated(report, promise.k))
     counted += mean_checks(evidence.place.file(DATA), read_schema(evidence.place.file(DATA)), promise, params, report)
     if bound_columns(params):
         counted.append(class_check(evidence.place.file(DATA), evidence.labels, params, promise.quasi_identifiers))
@@ -211,12 +211,12 @@ def _whose_rows(params: Mapping[str, Any], report: Mapping[str, Any], promise: K
     """
     named = [list(candidate.columns) for candidate in promise.candidates]
     stated = {entry["name"]: entry for entry in report["verification"]["checks"]}
-    said = [stated.get(candidate.check, {}) for candidate in promise.candidates]
+    entries = [stated.get(candidate.check, {}) for candidate in promise.candidates]
     roles = {column["name"]: column["role"] for column in params["columns"]}
     wrong = int(not same(params.get("candidates", []), named))
     wrong += params.get("independent_rows", False) is not promise.independent_rows
     wrong += bool(named) and (promise.unit is not None or promise.independent_rows)
-    for candidate, entry in zip(promise.candidates, said, strict=True):
+    for candidate, entry in zip(promise.candidates, entries, strict=True):
         figures = (entry.get("observed"), entry.get("required"))
         wrong += not (same(figures[0], candidate.values) and same(figures[1], promise.k))
         wrong += not all(name in roles for name in candidate.columns)
@@ -224,8 +224,8 @@ def _whose_rows(params: Mapping[str, Any], report: Mapping[str, Any], promise: K
     return none_of("whose_rows", wrong)
 
 
-def _said_to_be_counted(report: Mapping[str, Any], k: int) -> Check:
+def _whole_sets_stated(report: Mapping[str, Any], k: int) -> Check:
     """Check that the report states that whole sets of rows were counted, for this k: nobody else can count them."""
     entries = [entry for entry in report["verification"]["checks"] if entry["name"] == WHOLE_SETS]
-    said = [entry for entry in entries if same(entry["required"], k)]
-    return Check(name="whole_sets_counted_by_owner", passed=len(said) == 1, observed=len(said), required=1)
+    matching = [entry for entry in entries if same(entry["required"], k)]
+    return Check(name="whole_sets_counted_by_owner", passed=len(matching) == 1, observed=len(matching), required=1)

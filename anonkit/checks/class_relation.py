@@ -102,7 +102,11 @@ class ClassMeasure(Protocol):
 
     @property
     def needs(self) -> Sequence[ColumnTable]:
+<<<<<<< HEAD
         """Facts of whole columns that it needs."""
+=======
+        """Tables of whole columns that it needs."""
+>>>>>>> main
         return ()
 
     def __call__(self, classes: DealtClasses, /) -> Any:
@@ -258,8 +262,8 @@ class SpreadClasses:
         if not columns:
             return []
         work = MeasureColumns(columns=columns, measures=tuple(measures), rows=int(self.rows.sum()))
-        said = self.files.workers.regrouped(DealCells(columns=columns), [work], self.files.runs, len(columns))
-        found = {at: made for _, message in said for at, made in pickle.loads(message)}  # noqa: S301 - as below
+        results = self.files.workers.regrouped(DealCells(columns=columns), [work], self.files.runs, len(columns))
+        found = {at: made for _, message in results for at, made in pickle.loads(message)}  # noqa: S301 - as below
         if found.keys() != set(range(len(measures))):
             raise lost()
         return [found[at] for at in range(len(measures))]
@@ -305,8 +309,8 @@ class SpreadClasses:
         steps: list[GroupStep] = [work]
         if needs:
             steps = [MakeTables(needs=needs, rows=int(self.rows.sum()), groups=groups), work]
-        said = self.files.workers.regrouped(deal, steps, self.files.runs, groups + len(needs))
-        return {group: pickle.loads(message) for group, message in said}  # noqa: S301 - from workers that run our code
+        results = self.files.workers.regrouped(deal, steps, self.files.runs, groups + len(needs))
+        return {group: pickle.loads(message) for group, message in results}  # noqa: S301 - from workers that run our code
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -333,7 +337,7 @@ def _cells_of(lines: Lines, name: str) -> Iterator[bytes]:
 
 
 @contextmanager
-def _cells_opened(said: Sequence[bytes], name: str, rows: int) -> Iterator[Lines]:
+def _cells_opened(messages: Sequence[bytes], name: str, rows: int) -> Iterator[Lines]:
     """Open the cells of a column from all files.
 
     Raises
@@ -341,7 +345,7 @@ def _cells_opened(said: Sequence[bytes], name: str, rows: int) -> Iterator[Lines
     EngineError
         They are not those of so many rows.
     """
-    cells = _read(said)
+    cells = _read(messages)
     if _rows_of(cells) != rows:
         raise lost()
     with scanned(cells, threads=1) as (connection, source):
@@ -371,7 +375,7 @@ class MeasureColumns:
     rows: int
     """Of the whole table."""
 
-    def __call__(self, group: int, said: Sequence[bytes]) -> Iterator[Message]:
+    def __call__(self, group: int, messages: Sequence[bytes]) -> Iterator[Message]:
         """Yield the number and the result of every measure of the column.
 
         Raises
@@ -380,7 +384,7 @@ class MeasureColumns:
             They are not the cells of all rows.
         """
         name = self.columns[group]
-        with _cells_opened(said, name, self.rows) as lines:
+        with _cells_opened(messages, name, self.rows) as lines:
             table_of = _TablesMade(lines=lines)
             made = [(at, each(lines, table_of)) for at, each in enumerate(self.measures) if each.column == name]
         yield group, pickle.dumps(made)
@@ -395,7 +399,7 @@ class MakeTables:
     """Of the whole table."""
     groups: int
 
-    def __call__(self, group: int, said: Sequence[bytes]) -> Iterator[Message]:
+    def __call__(self, group: int, messages: Sequence[bytes]) -> Iterator[Message]:
         """Yield messages with the lines of a table; rows that were dealt to a group stay in it.
 
         Raises
@@ -404,10 +408,10 @@ class MakeTables:
             The cells are not those of all rows.
         """
         if group < self.groups:
-            yield from ((group, message) for message in said)
+            yield from ((group, message) for message in messages)
             return
         at = group - self.groups
-        with _cells_opened(said, self.needs[at].column, self.rows) as lines:
+        with _cells_opened(messages, self.needs[at].column, self.rows) as lines:
             table = self.needs[at](lines)
         known = {_NEED: str(at), _LINES: str(table.num_rows), **(table.schema.metadata or {})}
         for lines_of in _slices(table.replace_schema_metadata(known)):
@@ -471,7 +475,7 @@ class MeasureGroup:
     groups: int
     """As in `SpreadClasses` and `DealRows`."""
 
-    def __call__(self, group: int, said: Sequence[bytes]) -> Iterator[Message]:
+    def __call__(self, group: int, messages: Sequence[bytes]) -> Iterator[Message]:
         """Yield the number of rows, and the result of every measure.
 
         Raises
@@ -479,7 +483,7 @@ class MeasureGroup:
         EngineError
             Rows are missing, or are in another group than theirs: a class or a person is not whole.
         """
-        rows_of, tables = _sorted_out(said)
+        rows_of, tables = _sorted_out(messages)
         if not rows_of:
             return  # nobody is in this group of people
         own, dealt = own_names(self.columns), _read(rows_of)
@@ -507,17 +511,17 @@ class MeasureGroup:
             yield group, pickle.dumps((_rows_of(dealt), made))
 
 
-def _sorted_out(said: Sequence[bytes]) -> tuple[list[bytes], dict[int, list[bytes]]]:
+def _sorted_out(messages: Sequence[bytes]) -> tuple[list[bytes], dict[int, list[bytes]]]:
     """Return the messages with rows, and those with lines of tables by the number of the need."""
     rows: list[bytes] = []
     tables: dict[int, list[bytes]] = {}
-    for message in said:
+    for message in messages:
         known = pa.ipc.open_stream(message).schema.metadata or {}
         (tables.setdefault(int(known[_NEED]), []) if _NEED in known else rows).append(message)
     return rows, tables
 
 
-def _table_from(said: Sequence[bytes]) -> pa.Table:
+def _table_from(messages: Sequence[bytes]) -> pa.Table:
     """Return a table from all messages with its lines.
 
     Raises
@@ -525,9 +529,9 @@ def _table_from(said: Sequence[bytes]) -> pa.Table:
     EngineError
         There are fewer than it has.
     """
-    if not said:
+    if not messages:
         raise lost()
-    table = _read(said)
+    table = _read(messages)
     if str(table.num_rows).encode() != table.schema.metadata[_LINES]:
         raise lost()
     return table
@@ -542,7 +546,7 @@ def lost() -> EngineError:
 
 
 def table_of(connection: Any, query: str) -> pa.Table:
-    """Return what a query finds."""
+    """Return the table of a query."""
     return connection.sql(query).to_arrow_reader(_IN_A_MESSAGE).read_all()
 
 

@@ -77,7 +77,7 @@ class AlikeParts:
             share_below_k=sum(own * parts for own, size, parts in found if size < k) / records,
         )
 
-    def told_wrongly(self, told: Sequence[Sequence[int]], everybody: int) -> int:
+    def impossible_people(self, sizes: Sequence[Sequence[int]], everybody: int) -> int:
         """Count the published numbers of people of parts that no people of these parts can have.
 
         Parameters
@@ -85,9 +85,9 @@ class AlikeParts:
         everybody : int
             People of all classes, each of whom is in a part of it at least.
         """
-        wrong = int(sum(own[1] * own[4] for own in told) < everybody)
+        wrong = int(sum(own[1] * own[4] for own in sizes) < everybody)
         rows: dict[tuple[int, int], int] = defaultdict(int)
-        for own, people, near, people_near, parts in told:
+        for own, people, near, people_near, parts in sizes:
             rows[own, near] += parts
             wrong += not (min(own, 2) <= people <= own and min(near, 2) <= people_near <= near)
             wrong += people > people_near or parts < 1
@@ -96,9 +96,9 @@ class AlikeParts:
             counted[own, near] += parts
         return int(wrong) + sum(rows[key] != counted[key] for key in rows.keys() | counted.keys())
 
-    def as_told(self, told: Sequence[Sequence[int]]) -> AlikeParts:
+    def with_people(self, published: Sequence[Sequence[int]]) -> AlikeParts:
         """Return the parts with their published numbers of people."""
-        return replace(self, sizes={(own[0], own[1], own[2], own[3]): own[4] for own in told})
+        return replace(self, sizes={(own[0], own[1], own[2], own[3]): own[4] for own in published})
 
     @property
     def listed(self) -> list[list[int]]:
@@ -141,15 +141,17 @@ class ClearParts(ReportPart, keys=("**of_known", "sensitive?=of_sensitive")):
         """Published numbers of the people of the parts, where the figures count people."""
         return () if not self.by_people else tuple(parts.listed for parts in (self.known, self.sensitive) if parts)
 
-    def as_told(self, told: Sequence[Sequence[Sequence[int]]], everybody: int) -> tuple[ClearParts, Check]:
+    def with_published_people(
+        self, published: Sequence[Sequence[Sequence[int]]], everybody: int
+    ) -> tuple[ClearParts, Check]:
         """Return the parts with their published people, and the check whether such people are possible."""
         kinds = [parts for parts in (self.known, self.sensitive) if parts is not None]
-        wrong = abs(len(kinds) - len(told))
-        wrong += sum(parts.told_wrongly(own, everybody) for parts, own in zip(kinds, told, strict=False))
+        wrong = abs(len(kinds) - len(published))
+        wrong += sum(parts.impossible_people(own, everybody) for parts, own in zip(kinds, published, strict=False))
         check = Check(name="people_of_parts", passed=wrong == 0, observed=wrong, required=0)
         if wrong:
             return self, check
-        again = [parts.as_told(own) for parts, own in zip(kinds, told, strict=True)]
+        again = [parts.with_people(own) for parts, own in zip(kinds, published, strict=True)]
         return replace(self, known=again[0], sensitive=(*again, None)[1], by_people=True), check
 
 
@@ -178,7 +180,7 @@ class KnownOfColumn:
 
 
 def clear_measures(beside: KnownBeside, values: Mapping[str, KnownValues], unit: str | None) -> list[PartsOfClasses]:
-    """Return what counts the parts of the classes: none, where nothing may be known beside the quasi-identifiers.
+    """Return the measures of the parts of the classes: none, where nothing may be known beside the quasi-identifiers.
 
     Parameters
     ----------
@@ -240,7 +242,7 @@ class PartsOfClasses(ClassMeasure):
 
 
 def _sizes_of(found: Iterable[Sequence[int]]) -> Sizes:
-    """Return how many parts have each size, from the lines of `_parts_query`."""
+    """Return the number of parts of each size, from the lines of `_parts_query`."""
     sizes: dict[tuple[int, int, int, int], int] = defaultdict(int)
     for own, people, near, people_near, parts in found:
         sizes[own, people, near, people_near] += parts
@@ -277,12 +279,12 @@ def _parts_query(
             f"any_value(people_near) AS people_near FROM (SELECT {part}, number, whose, n, {near} FROM "
             f"(SELECT {cells} FROM {lines.source} GROUP BY ALL)) GROUP BY {part}, number"
         )
-    told = (
+    sizes = (
         "n, n, near, near"
         if unit is None
         else ("n, greatest(people, least(n, 2)), near, greatest(people_near, least(near, 2))")
     )
-    return f"SELECT {told}, count(*)::BIGINT FROM ({of_parts}) WHERE n > 0 GROUP BY ALL"
+    return f"SELECT {sizes}, count(*)::BIGINT FROM ({of_parts}) WHERE n > 0 GROUP BY ALL"
 
 
 def has_few(lines: Lines, name: str) -> bool:

@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.checks.people import Counts, HeldByPeople
+from anonkit.checks.people import Counts, ValueHolders
 from anonkit.checks.table_scans import Lines
 from anonkit.promises.anonymous_classes import EXEMPT_ABOVE
 from anonkit.promises.no_values import CODE_WORDS, FEW_CODES, NO_VALUES, TOLERANCE
@@ -210,9 +210,9 @@ class CountedAs:
         everybody: int,
         *,
         whole: bool,
-        people: tuple[HeldByPeople, Counts] | None = None,
+        people: tuple[ValueHolders, Counts] | None = None,
     ) -> CountedAs:
-        """Return how the values of a column count.
+        """Return the definition of the values of a column.
 
         Parameters
         ----------
@@ -249,7 +249,7 @@ def _cap(shares: Numbers) -> Numbers:
 
 
 def _shares(
-    ends: Counts | None, rows: Counts, everybody: int, left_out: int, people: tuple[HeldByPeople, Counts] | None
+    ends: Counts | None, rows: Counts, everybody: int, left_out: int, people: tuple[ValueHolders, Counts] | None
 ) -> tuple[Numbers, Numbers]:
     """Return the least and the largest share that each value can have had in the whole table.
 
@@ -257,11 +257,11 @@ def _shares(
     are taken as what makes the range wider.
     """
     if people is None:
-        held = _within(rows, ends)
-        return held / (everybody + left_out), np.minimum((held + left_out) / (everybody + left_out), 1.0)
-    held_by, of_classes = people
-    most, least = _within(held_by.everywhere, ends), np.where(held_by.everywhere > 2, held_by.everywhere, 1)
-    fewest = max(int(of_classes.max(initial=1)), held_by.anybody - 1, 1)
+        counts = _within(rows, ends)
+        return counts / (everybody + left_out), np.minimum((counts + left_out) / (everybody + left_out), 1.0)
+    holders, of_classes = people
+    most, least = _within(holders.everywhere, ends), np.where(holders.everywhere > 2, holders.everywhere, 1)
+    fewest = max(int(of_classes.max(initial=1)), holders.anybody - 1, 1)
     low = least / (int(of_classes.sum()) + left_out)
     return low, np.minimum((most + left_out) / fewest, 1.0)
 

@@ -37,7 +37,7 @@ _EXACT = 2**53
 
 
 def label_lists(params: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Return what the descriptor has to say of the labels of each column.
+    """Return the explanation of the labels of each column, as the descriptor has it.
 
     Raises
     ------
@@ -48,8 +48,8 @@ def label_lists(params: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
         return {}
     places = {name for name, column in named(params["columns"]) if "place" in column}
     found = {}
-    for name, parts, held in _columns(params["recoding"]):
-        listed = [] if name in places else _listed(parts, held)
+    for name, parts, labels in _columns(params["recoding"]):
+        listed = [] if name in places else _listed(parts, labels)
         if name not in places and sum(1 + len(one.get("values", ())) for one in listed) <= _MOST_LISTED:
             found[name] = listed
     return found
@@ -66,26 +66,26 @@ def wrong_lists(fields: Sequence[Mapping[str, Any]], params: Mapping[str, Any]) 
     return sum(not same(field.get(KEY), lists.get(field["name"])) for field in fields)
 
 
-_Held = Mapping[str, frozenset[int]]
+_PartsOfLabels = Mapping[str, frozenset[int]]
 
 
-def _columns(recoding: Mapping[str, Any]) -> Iterator[tuple[str, AxisParts, _Held]]:
+def _columns(recoding: Mapping[str, Any]) -> Iterator[tuple[str, AxisParts, _PartsOfLabels]]:
     """Yield every column with labels, its parts, and the parts of each label."""
     if recoding["kind"] == "local":
         axes = [AxisParts.of(axis) for axis in recoding["axes"]]
-        held: list[dict[str, frozenset[int]]] = [{} for _ in axes]
+        labels: list[dict[str, frozenset[int]]] = [{} for _ in axes]
         for at, parts in walk(recoding, axes):
             label = axes[at].label(parts)
             if label is not None:
-                held[at][label] = held[at].get(label, frozenset()) | parts
-        yield from zip((name for name, _ in named(recoding["axes"])), axes, held, strict=True)
+                labels[at][label] = labels[at].get(label, frozenset()) | parts
+        yield from zip((name for name, _ in named(recoding["axes"])), axes, labels, strict=True)
         return
     for name, column in named(recoding["columns"]):
         if "labels" in column:
             yield name, AxisParts.of(column), _of_levels([column["labels"], *column.get("coarser", ())])
 
 
-def _of_levels(levels: Iterable[Sequence[str | None]]) -> _Held:
+def _of_levels(levels: Iterable[Sequence[str | None]]) -> _PartsOfLabels:
     """Return the parts of each label: those of the finest level that has it."""
     found: dict[str, frozenset[int]] = {}
     for labels in levels:
@@ -95,9 +95,9 @@ def _of_levels(levels: Iterable[Sequence[str | None]]) -> _Held:
     return found
 
 
-def _listed(parts: AxisParts, held: _Held) -> list[dict[str, Any]]:
+def _listed(parts: AxisParts, labels: _PartsOfLabels) -> list[dict[str, Any]]:
     groups = dict(parts.groups or ())
-    covered = {label: sorted(groups.get(label, members)) for label, members in held.items()}
+    covered = {label: sorted(groups.get(label, members)) for label, members in labels.items()}
     listed = []
     for label in sorted(covered, key=lambda one: (one == _EVERYTHING, covered[one], one)):
         members = covered[label]
@@ -210,7 +210,7 @@ def _is_page_of(place: Place, report: Mapping[str, Any]) -> bool:
 
 
 def _names_on(page: str) -> list[str | None]:
-    """Return what a page may have been given as the name of the files: files renamed together keep their page.
+    """Return the name of the files that a page may have been given: files renamed together keep their page.
 
     A page of files without a name has `NAME` there; none at all where the string can be the name of no file.
     """

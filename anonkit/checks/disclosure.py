@@ -34,11 +34,11 @@ from anonkit.checks.class_relation import ClassRelation, ColumnMeasure, classes_
 from anonkit.checks.clear_parts import ClearParts, KnownBeside, KnownOfColumn, clear_measures, clear_parts
 from anonkit.checks.counted_as import ReadValues
 from anonkit.checks.diversity import UniformClasses, uniform_shares
-from anonkit.checks.people import Counts, HeldByPeople, PeopleCounts, class_check, value_check
+from anonkit.checks.people import Counts, PeopleCounts, ValueHolders, class_check, value_check
 from anonkit.checks.value_confidence import CodingOfValues, ColumnConfidence, ConfidenceOfClasses, ListedValues
 from anonkit.promises.guarantee import Check
 
-_AS_TOLD = ReadValues()
+_DEFAULT_READING = ReadValues()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +139,7 @@ def measure(
     target: str | None = None,
     listed: Sequence[str] = (),
     beside: KnownBeside | None = None,
-    reading: ReadValues = _AS_TOLD,
+    reading: ReadValues = _DEFAULT_READING,
 ) -> Disclosure:
     """Recount a table.
 
@@ -248,7 +248,7 @@ def _with_people(found: Disclosure, people: PeopleCounts | None) -> Disclosure:
         return found
     if people is None:
         return replace(found, counts=replace(found.counts, parts=found.clear.of_people))
-    clear, check = found.clear.as_told(people.parts, int(people.classes.sum()))
+    clear, check = found.clear.with_published_people(people.parts, int(people.classes.sum()))
     return replace(found, clear=clear, checks=(*found.checks, check))
 
 
@@ -281,35 +281,35 @@ def _by_people(
         persons = PeopleOfValues(values=tuple(domain.of for domain in domains), unit=unit)
         of_values = persons.published(classes.each_person(persons, unit), domains) if domains else []
     diversity: dict[str, dict[str, float]] = {}
-    held: dict[str, HeldByPeople] = {}
+    holders: dict[str, ValueHolders] = {}
     by_value: dict[str, ColumnConfidence] = {}
     for at, (domain, groups) in enumerate(zip(domains, counted, strict=True)):
         own, name, whose = CountedValues.joined(groups, domain), domain.name, None
         if people is not None:
             checks.append(value_check(people, name, own.rows()))
             if checks[0].passed and checks[-1].passed:
-                held[name] = people.sensitive[name]
+                holders[name] = people.sensitive[name]
         else:
-            held[name] = own.held(everybody, domain, *of_values[at])
-        if name in held:
-            whose = (held[name], everybody)
+            holders[name] = own.published_holders(everybody, domain, *of_values[at])
+        if name in holders:
+            whose = (holders[name], everybody)
         if name in sensitive:
             as_counted = domain.counted(int(rows.sum()), whose)
             worst = own.worst(domain, as_counted, recursive, whose)
             diversity[name] = published_figures([worst] if rows.size else [], as_counted.strange)
-        if name in held and name in listed:
-            by_value[name] = listed[name].confidence(own.rows(), everybody, held[name])
+        if name in holders and name in listed:
+            by_value[name] = listed[name].confidence(own.rows(), everybody, holders[name])
     return {
         "everybody": everybody,
         "sensitive": diversity,
         "by_value": by_value,
-        "counts": people or PeopleCounts(classes=everybody, sensitive=held),
+        "counts": people or PeopleCounts(classes=everybody, sensitive=holders),
         "checks": tuple(checks),
     }
 
 
 def _disclosure(rows: Counts, everybody: Counts | None = None, **more: Any) -> Disclosure:
-    """Return what follows from the rows, and the people, of every class; `more` is what else was found."""
+    """Return the disclosure by the rows, and the people, of every class; `more` has the other fields."""
     return Disclosure(
         rows=int(rows.sum()),
         classes=rows.size,

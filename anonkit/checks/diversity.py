@@ -113,7 +113,7 @@ def diversity_of(
     some_have_none: bool = False,
     counted: CountedAs = PLAIN,
 ) -> dict[str, float]:
-    """Return what the worst class of a table has, from counts of (class, value), each pair once.
+    """Return the diversity of the worst class of a table, from counts of (class, value), each pair once.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def diversity_of(
     holders = np.bincount(classes, counts)[classes[order]] if classes.size else counts
     pairs = (classes[order], values[order], counts[order], holders)
     parts = [pairs] if classes.size else []
-    return worst_told(worst_of(parts, overall, ordered, recursive, some_have_none=some_have_none, counted=counted))
+    return published_worst(worst_of(parts, overall, ordered, recursive, some_have_none=some_have_none, counted=counted))
 
 
 def worst_of(
@@ -175,7 +175,7 @@ def worst_of(
     Returns
     -------
     dict
-        As `worst_told` returns it, and infinite figures too.
+        As `published_worst` returns it, and infinite figures too.
     """
     everybody = overall.sum() if anybody is None else anybody
     shares = np.minimum(overall, everybody) / max(everybody, 1)
@@ -194,7 +194,7 @@ def worst_of(
 
 
 def united(found: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    """Return what the worst class of all has, from what those of some classes each have."""
+    """Return the diversity of the worst class of all, from that of the worst of some classes each."""
     worst: dict[str, float] = {}
     for each in found:
         if "confidence" in each and _above_cap(each) > _above_cap(worst):
@@ -212,7 +212,7 @@ def _above_cap(worst: Mapping[str, float]) -> float:
     return worst["confidence"] - worst["confidence_cap"] if "confidence" in worst else -np.inf
 
 
-def worst_told(worst: Mapping[str, float]) -> dict[str, float]:
+def published_worst(worst: Mapping[str, float]) -> dict[str, float]:
     """Return the published figures of the worst class, without a recursive diversity that no c is enough for."""
     return {name: float(value) for name, value in worst.items() if np.isfinite(value)}
 
@@ -256,7 +256,7 @@ def _worst(
 def _as_counted(
     starts: Numbers, values: Numbers, counts: Numbers, holders: Numbers, members: Numbers, counted: CountedAs
 ) -> dict[str, float]:
-    """Return what of the worst of some classes depends on which values are one, and on the caps of values.
+    """Return the figures of the worst class that depend on which values are one, and on the caps of values.
 
     Values further apart than the width are counted from the least one on, each time the next that lies behind the end
     of the last: no more values of a class are so far apart. Where people hold several values, so many of the rarest of
@@ -311,7 +311,7 @@ def _in_groups(
     classes = np.repeat(np.arange(starts.size), np.diff(starts, append=values.size))
     left, of_class = np.arange(values.size), holders[starts].astype(np.float64)
     commonest, entropy, nobodys = np.zeros(starts.size), np.zeros(starts.size), of_class.copy()
-    tails = {asked: np.zeros(starts.size) for asked in recursive}
+    tails = {ell: np.zeros(starts.size) for ell in recursive}
     n_groups = 0
     while left.size:
         here, keys = classes[left], classes[left] * width + values[left]
@@ -328,13 +328,13 @@ def _in_groups(
         share = np.where(group > 0, group / of_class[open_ones], 1.0)  # 1 adds nothing to an entropy
         entropy[open_ones] -= share * np.log(share)
         commonest[open_ones] = np.maximum(commonest[open_ones], group)
-        for asked, tail in tails.items():
-            tail[open_ones] += group * (n_groups >= asked - 1)
+        for ell, tail in tails.items():
+            tail[open_ones] += group * (n_groups >= ell - 1)
         n_groups += 1
         places = np.arange(here.size)
         left = left[(places < np.repeat(first, sizes)) | (places >= np.repeat(behind[first], sizes))]
     with np.errstate(divide="ignore"):
-        found = {f"recursive_c_{asked}": float((commonest / tail).max()) for asked, tail in tails.items()}
+        found = {f"recursive_c_{ell}": float((commonest / tail).max()) for ell, tail in tails.items()}
     return {"entropy_l": float(np.exp(entropy).min()), **found}
 
 
@@ -346,7 +346,7 @@ def _up_to(starts: Numbers, counts: Numbers) -> Numbers:
 
 
 def _variation(starts: Numbers, values: Numbers, share: Numbers, overall: Numbers) -> Numbers:
-    """Return how much shares grow, or shrink, from the table to each class: the larger, shape (n_classes,)."""
+    """Return the largest growth, or loss, of a share from the table to each class, shape (n_classes,)."""
     q = overall[values]
     more = np.add.reduceat(np.maximum(share - q, 0.0), starts)
     less = np.add.reduceat(np.maximum(q - share, 0.0) - q, starts) + overall.sum()

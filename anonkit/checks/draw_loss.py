@@ -69,8 +69,8 @@ def draw_checks(data: Path, params: Mapping[str, Any], guarantee: Mapping[str, A
     )
     yield none_of("draw", _contradictions(params, guarantee, delta))
     fewest = _fewest_alike(data)
-    holds = fewest >= claimed["k"] or fewest == 0  # no row at all: an outcome of the coins
-    yield Check(name="alike_rows", passed=holds, observed=fewest, required=claimed["k"])
+    is_alike = fewest >= claimed["k"] or fewest == 0  # no row at all: an outcome of the coins
+    yield Check(name="alike_rows", passed=is_alike, observed=fewest, required=claimed["k"])
 
 
 def delta_of_draw(sampled: int, k: int, rate: int) -> Decimal:
@@ -111,7 +111,7 @@ def delta_of_draw(sampled: int, k: int, rate: int) -> Decimal:
 
 
 def _excess(chance: Decimal, size: int, shown: int, odds: Decimal, ratio: Decimal) -> Decimal:
-    """Return what exceeds e^epsilon, from the probability of the first number shown upwards."""
+    """Return the probability in excess of e^epsilon, from that of the first number shown upwards."""
     total = Decimal(0)
     while True:
         total += max(chance * (1 - ratio * (size - shown) / size), Decimal(0))
@@ -129,10 +129,10 @@ def _is_number(value: object) -> bool:
 def _contradictions(params: Mapping[str, Any], guarantee: Mapping[str, Any], delta: Decimal) -> int:
     """Count what the params state of the draws that is not as it is, or not as it is promised."""
     claimed, draw, choice = guarantee["parameters"], params["draw"], params["choice"]
-    asked = params["method_parameters"]
+    parameters = params["method_parameters"]
     width = change_of(SchemeScore(has_target=params["target"] is not None))
-    units = math.floor(Fraction(asked["epsilon"]) * _UNIT)
-    rate = math.floor(Fraction(asked["epsilon"]) * _UNIT / 4) // width  # a quarter is for the choice
+    units = math.floor(Fraction(parameters["epsilon"]) * _UNIT)
+    rate = math.floor(Fraction(parameters["epsilon"]) * _UNIT / 4) // width  # a quarter is for the choice
     right = (
         same(draw["rate"], units - rate * width),
         set(draw) == _DRAW,
@@ -140,9 +140,9 @@ def _contradictions(params: Mapping[str, Any], guarantee: Mapping[str, Any], del
         draw["rate_unit"] == "2**-52",
         Decimal(draw["delta"]) <= max(delta * _ROUNDED_UP, _NEGLIGIBLE),
         same(draw["k"], claimed["k"]),
-        counted(asked["k"]) <= counted(claimed["k"]),
-        same(asked["epsilon"], claimed["epsilon"]),
-        same(asked["delta"], claimed["delta"]),
+        counted(parameters["k"]) <= counted(claimed["k"]),
+        same(parameters["epsilon"], claimed["epsilon"]),
+        same(parameters["delta"], claimed["delta"]),
         same(choice, _line_of_choice(rate, width)),
         guarantee["adjacency"] == "add or remove one record",
         same(claimed["rows_per_unit"], 1),
@@ -152,7 +152,7 @@ def _contradictions(params: Mapping[str, Any], guarantee: Mapping[str, Any], del
 
 
 def _line_of_choice(rate: int, width: int) -> dict[str, Any]:
-    """Return what the params state of the choice of a scheme."""
+    """Return the entry of the params on the choice of a scheme."""
     return {
         "purpose": CHOICE,
         "mechanism": "permute-and-flip",

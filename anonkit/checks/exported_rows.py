@@ -97,11 +97,11 @@ def _words(
             _cells(column, field.type, form, original=original)
             for column, field in zip(batch.columns, schema, strict=True)
         ]
-        told = [
+        encoded = [
             pc.coalesce(pc.binary_join_element_wise(pc.binary_length(texts).cast(pa.string()), texts, ":"), "-")
             for texts in cells
         ]
-        yield pc.binary_join_element_wise(*told, ";")
+        yield pc.binary_join_element_wise(*encoded, ";")
 
 
 def _cells(column: pa.Array, kind: pa.DataType, form: ExportedForm, *, original: bool) -> pa.Array:

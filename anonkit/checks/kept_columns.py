@@ -23,18 +23,18 @@ _FEWEST_PARTS = 2
 
 def kept_columns(params: Mapping[str, Any], report: Mapping[str, Any]) -> list[str]:
     """Return the columns of which params or report state that they are kept."""
-    said = (name for block in (params, report) for name, entry in named(block["columns"]) if entry.get("keep") is True)
-    return list(dict.fromkeys(said))
+    names = (name for block in (params, report) for name, entry in named(block["columns"]) if entry.get("keep") is True)
+    return list(dict.fromkeys(names))
 
 
-def said_otherwise(params: Mapping[str, Any], report: Mapping[str, Any]) -> list[str]:
+def disputed_columns(params: Mapping[str, Any], report: Mapping[str, Any]) -> list[str]:
     """Return the columns of which params and report do not say alike whether they are kept."""
-    said = [dict(named(block["columns"])) for block in (params, report)]
+    blocks = [dict(named(block["columns"])) for block in (params, report)]
     names = kept_columns(params, report)
-    return [name for name in names if any(entries.get(name, {}).get("keep") is not True for entries in said)]
+    return [name for name in names if any(entries.get(name, {}).get("keep") is not True for entries in blocks)]
 
 
-def check_kept(
+def kept_column_checks(
     table: str | Path | pa.Table, released: Sequence[str], names: Sequence[str], disputed: Sequence[str] = ()
 ) -> tuple[Check, ...]:
     """Count the columns to be kept of which the table shows fewer than two values, a missing one among them.

@@ -58,9 +58,9 @@ class AnswerCounts:
     """Columns that are there."""
     absent: tuple[str, ...]
     """Columns of the params that are not."""
-    asked: IntArray
+    answering: IntArray
     """Rows that answer each attribute, shape (n_attributes,); empty when every row answers all."""
-    impossible_asked: int = 0
+    impossible_attributes: int = 0
     """Rows whose cell in the column of answered attributes names no attribute."""
     unasked: int = 0
     """Cells that show something although their row answers another attribute."""
@@ -71,8 +71,8 @@ class AnswerCounts:
         """Add what another file of the same table holds."""
         for name, column in self.columns.items():
             column.add(other.columns[name])
-        self.asked += other.asked
-        self.impossible_asked += other.impossible_asked
+        self.answering += other.answering
+        self.impossible_attributes += other.impossible_attributes
         self.unasked += other.unasked
         self.classes += other.classes
 
@@ -114,7 +114,7 @@ def _count_part(part: Path, table: PublishedAnswers, present: frozenset[str]) ->
             absent=tuple(
                 name for name in [*column_names, *([asked_column] if asked_column else [])] if name not in present
             ),
-            asked=np.zeros(0 if asked_column is None else len(table.attributes), dtype=np.int64),
+            answering=np.zeros(0 if asked_column is None else len(table.attributes), dtype=np.int64),
             classes=np.zeros((len(table.attributes), table.n_classes) if table.joint else (0, 0), dtype=np.int64),
         )
         more = [asked_column] if asked_column is not None and asked_column in present else []
@@ -143,7 +143,7 @@ def cell_checks(table: PublishedAnswers, counts: AnswerCounts) -> Iterator[Check
             yield Check(name=f"category_order:{column.name}", passed=False, observed="another", required="as published")
     if table.asked_column is not None:
         name = table.asked_column
-        strange = None if name in counts.absent else counts.impossible_asked
+        strange = None if name in counts.absent else counts.impossible_attributes
         yield Check(name=f"domain:{name}", passed=strange == 0, observed=strange, required=0)
         yield Check(name="one_answer_per_row", passed=counts.unasked == 0, observed=counts.unasked, required=0)
 
@@ -154,20 +154,24 @@ def _size(answer: RandomizedColumn) -> int:
 
 
 def _count_batch(
-    batch: pa.RecordBatch, table: PublishedAnswers, there: list[RandomizedColumn], counts: AnswerCounts, has_asked: bool
+    batch: pa.RecordBatch,
+    table: PublishedAnswers,
+    there: list[RandomizedColumn],
+    counts: AnswerCounts,
+    has_answered: bool,
 ) -> None:
-    asked_codes: IntArray | None = None
-    if table.asked_column is not None and has_asked:
+    answered: IntArray | None = None
+    if table.asked_column is not None and has_answered:
         known = ListedCategories(values=tuple(attribute.name for attribute in table.attributes), has_missing=False)
-        asked_codes = _codes(batch.column(table.asked_column), known)
-        counts.impossible_asked += int((asked_codes < 0).sum())
-        counts.asked += np.bincount(asked_codes[asked_codes >= 0], minlength=counts.asked.size)
+        answered = _codes(batch.column(table.asked_column), known)
+        counts.impossible_attributes += int((answered < 0).sum())
+        counts.answering += np.bincount(answered[answered >= 0], minlength=counts.answering.size)
     for at, attribute in enumerate(there):
         cells, counted = batch.column(at), counts.columns[attribute.name]
         counted.in_order &= _in_order(cells, attribute.answers)
-        if asked_codes is not None and attribute is not table.target:
+        if answered is not None and attribute is not table.target:
             shown = len(cells) - cells.null_count
-            cells = cells.take(pa.array(np.flatnonzero(asked_codes == table.attributes.index(attribute))))
+            cells = cells.take(pa.array(np.flatnonzero(answered == table.attributes.index(attribute))))
             counts.unasked += shown - (len(cells) - cells.null_count)
         if attribute.transformation is not None:
             _count_numbers(cells, attribute, counted)
@@ -177,12 +181,12 @@ def _count_batch(
             codes = _codes(cells, attribute.answers)
             counted.impossible += int((codes < 0).sum())
             counted.answers += np.bincount(codes[codes >= 0], minlength=counted.answers.size)
-    if table.joint and asked_codes is not None and table.target is not None and table.target.name in counts.columns:
+    if table.joint and answered is not None and table.target is not None and table.target.name in counts.columns:
         classes = _codes(
             batch.column([attribute.name for attribute in there].index(table.target.name)), table.target.domain
         )
-        both = (asked_codes >= 0) & (classes >= 0)
-        pairs = np.bincount(asked_codes[both] * table.n_classes + classes[both], minlength=counts.classes.size)
+        both = (answered >= 0) & (classes >= 0)
+        pairs = np.bincount(answered[both] * table.n_classes + classes[both], minlength=counts.classes.size)
         counts.classes += pairs.reshape(counts.classes.shape)
 
 
@@ -200,10 +204,10 @@ def _count_entries(cells: pa.DictionaryArray, domain: ListedCategories, counted:
     """Count a dictionary column by its entries, not by its rows."""
     entries = _entry_codes(cells, domain)
     places = np.asarray(pc.fill_null(cells.indices, len(entries) - 1))
-    held = np.bincount(places, minlength=len(entries))
+    counts = np.bincount(places, minlength=len(entries))
     known = entries >= 0
-    counted.impossible += int(held[~known].sum())
-    np.add.at(counted.answers, entries[known], held[known])
+    counted.impossible += int(counts[~known].sum())
+    np.add.at(counted.answers, entries[known], counts[known])
 
 
 def _entry_codes(cells: pa.DictionaryArray, domain: ListedCategories) -> IntArray:

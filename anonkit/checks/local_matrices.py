@@ -409,6 +409,6 @@ def set_or_blind(
         raise ReleaseFormatError("the members of a set response of the params are not distinct pairs in order")
     every = [blind] * (classes * values)
     every[-1] += left
-    held = set(members)
-    more = [tuple(excess * (at * values + value in held) for value in range(values)) for at in range(classes)]
+    members_of_set = set(members)
+    more = [tuple(excess * (at * values + value in members_of_set) for value in range(values)) for at in range(classes)]
     return BlindAndSets(word_bits=word_bits, blind=tuple(every), more=tuple(more))

@@ -112,7 +112,7 @@ def _claims(table: PublishedAnswers, loss: PublishedLoss, block: Mapping[str, An
 
 
 def _promised(table: PublishedAnswers, loss: PublishedLoss) -> dict[str, Any]:
-    """Return what the parameters of the guarantee must state."""
+    """Return the expected parameters of the guarantee."""
     transformed = [attribute.name for attribute in table.attributes if attribute.transformation is not None]
     clear = [
         attribute.name for attribute in table.columns if attribute.words is not None and attribute.words.is_truth()
@@ -132,7 +132,7 @@ def _promised(table: PublishedAnswers, loss: PublishedLoss) -> dict[str, Any]:
 
 
 def _without_bound(table: PublishedAnswers) -> dict[str, Any]:
-    """Return what a report without a guarantee must state on its columns."""
+    """Return the expected columns of a report without a guarantee."""
     clear = [column.name for column in table.columns if column.words is not None and column.words.is_truth()]
     return {"transformed": [column.name for column in table.attributes], "clear": clear}
 
@@ -149,7 +149,7 @@ def _columns(table: PublishedAnswers, loss: PublishedLoss, columns: Any) -> Iter
 
 
 def _facts(table: PublishedAnswers, loss: PublishedLoss, answer: RandomizedColumn) -> dict[str, Any]:
-    """Return what the report must state on a column."""
+    """Return the expected entry of a column in the report."""
     twice = {"domain": answer.raw_domain, "parameters": answer.raw_parameters}
     if answer.mechanism is None:
         return {"action": "randomized", **twice}
@@ -182,8 +182,8 @@ def breach_of(answer: RandomizedColumn) -> float | None:
         return float(Fraction(answer.truth, total) ** 2 / Fraction(answer.truth + least, total))
     if isinstance(answer.words, OwnMatrix):
         size, total = answer.words.n_codes, 1 << answer.words.word_bits
-        kept = [Fraction(row[code], total) for code, row in enumerate(answer.words.entries)]
-        return float(max(p**2 + (1 - p) ** 2 / max(size - 1, 1) for p in kept))
+        truths = [Fraction(row[code], total) for code, row in enumerate(answer.words.entries)]
+        return float(max(p**2 + (1 - p) ** 2 / max(size - 1, 1) for p in truths))
     return None
 
 
@@ -225,7 +225,7 @@ _MECHANISMS = {
     "ppnb": ("randomized-response", "response-matrix", "trr"),
     "trr": ("trr",),
 }
-_KEPT = Fraction(4095, 4096)
+_LEAST_TRUTH = Fraction(4095, 4096)
 """Share of the wanted truth that rounding to words leaves at least."""
 
 
@@ -275,7 +275,7 @@ def _strength_fits(answer: RandomizedColumn, loss: PublishedLoss, parameters: Ma
     if parameters.get("p_keep") is None:
         return True
     p, expected = Fraction(answer.truth, 1 << words.word_bits), Fraction(parameters["p_keep"])
-    return expected * _KEPT <= p <= expected * (1 + Fraction(1, 1 << 30))
+    return expected * _LEAST_TRUTH <= p <= expected * (1 + Fraction(1, 1 << 30))
 
 
 def _noise_fits(answer: RandomizedColumn, parameters: Mapping[str, Any]) -> bool:

@@ -104,8 +104,8 @@ def shuffle_checks(table: PublishedAnswers, report: Mapping[str, Any], epsilon: 
     law = _Law.of(table)
     above = law.delta(stated * (1 + _SLACK), rows) <= delta
     tight = stated == 0 or epsilon > _CLOSE_UP_TO or law.delta(stated * (1 - _SLACK), rows) > delta
-    holds = above and tight
-    yield Check(name="shuffle_epsilon", passed=bool(holds), observed=stated, required=f"within {_SLACK:.0%}")
+    is_consistent = above and tight
+    yield Check(name="shuffle_epsilon", passed=bool(is_consistent), observed=stated, required=f"within {_SLACK:.0%}")
 
 
 class _Law:

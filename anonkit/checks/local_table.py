@@ -84,7 +84,7 @@ def _tests(table: PublishedAnswers, counts: AnswerCounts) -> Iterator[tuple[str,
             words = words.of_values(table.n_classes)
         yield column.name, counts.columns[column.name].answers.astype(np.float64), words
     if table.asked_column is not None and table.asked_column not in counts.absent:
-        yield table.asked_column, counts.asked.astype(np.float64), _even(len(table.attributes))
+        yield table.asked_column, counts.answering.astype(np.float64), _even(len(table.attributes))
 
 
 def _even(size: int) -> BlindAndNear:

@@ -33,7 +33,7 @@ def mean_checks(
     params: Mapping[str, Any],
     report: Mapping[str, Any],
 ) -> Iterator[Check]:
-    """Check what a release states of means; nothing where neither promise nor files speak of any.
+    """Check the statements of a release on means; nothing where neither promise nor files speak of any.
 
     Which means were withheld nobody can count anew: a mean that was put in the place of a middle is seen by its digits
     alone.
@@ -72,7 +72,7 @@ def mean_checks(
 
 
 def _classes(data: Path, keys: Sequence[str], column: BoundColumn) -> list[Shown]:
-    """Return what every class shows of a column."""
+    """Return the cell of a column in every class."""
     with combined(data, list(dict.fromkeys((*keys, str(column.mean))))) as lines:
         low, high, mean = (lines.column(name) for name in (column.low, column.high, str(column.mean)))
         grouped = ", ".join(lines.column(name) for name in keys)

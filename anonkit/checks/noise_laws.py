@@ -51,11 +51,11 @@ _ENTRY = 1 << 10
 """Bytes that an entry takes besides its table, generously."""
 
 
-def kept_within(megabytes: int) -> Callable[[Callable[P, Table]], Callable[P, Table]]:
+def cached_within(megabytes: int) -> Callable[[Callable[P, Table]], Callable[P, Table]]:
     """Keep the tables that a function made last, in so much memory: a wide law takes that of a thousand narrow ones."""
 
     def keeping(made: Callable[P, Table]) -> Callable[P, Table]:
-        kept: OrderedDict[Hashable, Table] = OrderedDict()
+        cache: OrderedDict[Hashable, Table] = OrderedDict()
         lock, left = Lock(), megabytes << 20
 
         @wraps(made)
@@ -63,16 +63,16 @@ def kept_within(megabytes: int) -> Callable[[Callable[P, Table]], Callable[P, Ta
             nonlocal left
             key = (args, tuple(sorted(kwargs.items())))
             with lock:
-                if key in kept:
-                    kept.move_to_end(key)
-                    return kept[key]
+                if key in cache:
+                    cache.move_to_end(key)
+                    return cache[key]
             new = made(*args, **kwargs)
             with lock:
-                if key not in kept:  # another thread may have been as fast
-                    kept[key] = new
+                if key not in cache:  # another thread may have been as fast
+                    cache[key] = new
                     left -= _size(new)
                 while left < 0:
-                    left += _size(kept.popitem(last=False)[1])
+                    left += _size(cache.popitem(last=False)[1])
             return new
 
         return table
@@ -121,7 +121,7 @@ def far_tail(size: int, parts: Parts) -> float:
     return math.exp(max(min([*logs, 0.0]), _LEAST_LOG))
 
 
-@kept_within(128)
+@cached_within(128)
 def law_of_noise(parts: Parts) -> NDArray[np.float64] | None:
     """Return the probabilities of |difference| = 0, 1, 2, ... for noise of these parts; None where it is too wide."""
     grid = 1 << max(8, math.ceil(math.log2(_DEVIATIONS * math.sqrt(variance_of(parts)) + 1)))
@@ -250,7 +250,7 @@ def _followed(shown: EstimatedCount) -> FloatArray:
     return ratios[:, min(abs(shown.value - shown.estimate), ratios.shape[1] - 1)]
 
 
-@kept_within(128)
+@cached_within(128)
 def _ratios(stated: Parts, before: Parts | None) -> FloatArray:
     """Return the logarithms of the ratio of smaller laws to the stated one, by size of a difference.
 
@@ -280,7 +280,7 @@ def _smaller(parts: Parts, times: float) -> Parts:
     )
 
 
-@kept_within(64)
+@cached_within(64)
 def _upper(parts: Parts) -> FloatArray:
     """Return logarithms of bounds from above on the probabilities of 0, 1, 2, ...; the last holds beyond.
 
@@ -293,7 +293,7 @@ def _upper(parts: Parts) -> FloatArray:
     return np.log(one_sided + FLOOR)
 
 
-@kept_within(192)
+@cached_within(192)
 def _lower(parts: Parts) -> FloatArray:
     """Return logarithms of bounds from below on the probabilities of 0, 1, 2, ...; nothing is claimed beyond."""
     law = law_of_noise(parts)
@@ -337,6 +337,6 @@ def _at_least(values: Sequence[int], noise: Sequence[Parts]) -> float:
 
 
 def _blocks(first: int, last: int) -> tuple[NDArray[np.int64], int]:
-    """Return where blocks of true counts begin, and how many are in each."""
+    """Return the starts of blocks of true counts, and the number in each."""
     step = -(-(last - first + 1) // _POINTS)
     return np.arange(first, last + 1, step), step

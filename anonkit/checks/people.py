@@ -29,7 +29,7 @@ _NEVER_ALONE = 2
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class HeldByPeople:
+class ValueHolders:
     """The holders of the values of one sensitive attribute, or of the target."""
 
     values: Counts
@@ -56,7 +56,7 @@ class PeopleCounts:
 
     classes: Counts
     """People in each class, ascending by its cells, missing last."""
-    sensitive: Mapping[str, HeldByPeople] = field(default_factory=dict)
+    sensitive: Mapping[str, ValueHolders] = field(default_factory=dict)
     """By column; the target's values are published like those of sensitive columns."""
     parts: Sequence[Sequence[Sequence[int]]] = ()
     """Of parts of the classes, which other columns make: how many have so many rows, people, rows that are alike with
@@ -101,12 +101,12 @@ def _counted(
 ) -> PeopleCounts:
     if any(len(size) != _SIZE or min(size) < 1 for sizes in parts for size in sizes):
         raise ValueError("sizes")
-    held = {name: called(_held, own, _DAMAGED) for name, own in sensitive.items()}
-    return PeopleCounts(classes=_counts(classes), sensitive=held, parts=parts)
+    holders = {name: called(_holders, own, _DAMAGED) for name, own in sensitive.items()}
+    return PeopleCounts(classes=_counts(classes), sensitive=holders, parts=parts)
 
 
-def _held(*, values: str, with_value: str | None, everywhere: str, anybody: int) -> HeldByPeople:
-    return HeldByPeople(
+def _holders(*, values: str, with_value: str | None, everywhere: str, anybody: int) -> ValueHolders:
+    return ValueHolders(
         values=_counts(values),
         with_value=None if with_value is None else _counts(with_value),
         everywhere=_counts(everywhere),
@@ -127,7 +127,7 @@ def _counts(text: str) -> Counts:
 # --- published counts, and what follows from them --------------------------------------------------------------------
 
 
-def told(people: Counts, rows: Counts) -> Counts:
+def published_counts(people: Counts, rows: Counts) -> Counts:
     """Return counts of people with some rows, one person with several as two."""
     return np.maximum(people, np.minimum(rows, _NEVER_ALONE))
 
@@ -152,7 +152,7 @@ def holders_of(everybody: Counts, with_value: Counts | None, blank: Counts) -> C
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ValueRows:
-    """Rows of a sensitive attribute, in the order of `HeldByPeople`."""
+    """Rows of a sensitive attribute, in the order of `ValueHolders`."""
 
     classes: Counts
     """Class of each pair of class and value."""
@@ -178,31 +178,31 @@ def value_check(counts: PeopleCounts, name: str, rows_of_values: ValueRows) -> C
     return Check(name=f"people_of_values:{name}", passed=n_wrong == 0, observed=n_wrong, required=0)
 
 
-def _impossible(everybody: Counts, held: HeldByPeople, rows_of_values: ValueRows) -> int:
-    """Return how many counts of the holders of values no people can have."""
+def _impossible(everybody: Counts, holders: ValueHolders, rows_of_values: ValueRows) -> int:
+    """Return the number of counts of the holders of values that no people can have."""
     n_classes, n_values = rows_of_values.blank.size, int(rows_of_values.values.max(initial=-1)) + 1
     shapes = (
         everybody.size == n_classes,
-        held.values.size == rows_of_values.rows.size,
-        held.everywhere.size == n_values,
+        holders.values.size == rows_of_values.rows.size,
+        holders.everywhere.size == n_values,
     )
-    if not all(shapes) or (held.with_value is None) == bool(rows_of_values.blank.any()):
+    if not all(shapes) or (holders.with_value is None) == bool(rows_of_values.blank.any()):
         return 1
-    if held.with_value is not None and held.with_value.size != n_classes:
+    if holders.with_value is not None and holders.with_value.size != n_classes:
         return 1
     valued = np.bincount(rows_of_values.classes, rows_of_values.rows, minlength=n_classes).astype(np.int64)
-    with_value = everybody if held.with_value is None else held.with_value
+    with_value = everybody if holders.with_value is None else holders.with_value
     wrong = (with_value > everybody) | (with_value > valued) | (everybody - with_value > rows_of_values.blank)
     wrong |= with_value < np.minimum(np.minimum(valued, everybody), _NEVER_ALONE)
     wrong |= (rows_of_values.blank == 0) & (with_value != everybody)
-    wrong |= np.bincount(rows_of_values.classes, held.values, minlength=n_classes) < with_value
-    pairs = (held.values > rows_of_values.rows) | (held.values < np.minimum(rows_of_values.rows, _NEVER_ALONE))
-    pairs |= held.values > np.maximum(with_value, _NEVER_ALONE)[rows_of_values.classes]
+    wrong |= np.bincount(rows_of_values.classes, holders.values, minlength=n_classes) < with_value
+    pairs = (holders.values > rows_of_values.rows) | (holders.values < np.minimum(rows_of_values.rows, _NEVER_ALONE))
+    pairs |= holders.values > np.maximum(with_value, _NEVER_ALONE)[rows_of_values.classes]
     most, fewest = np.zeros(n_values, dtype=np.int64), np.zeros(n_values, dtype=np.int64)
-    np.add.at(most, rows_of_values.values, held.values)
-    np.maximum.at(fewest, rows_of_values.values, held.values)
-    in_all = held.everywhere.max(initial=0), with_value.max(initial=0)
-    total = max(in_all) <= held.anybody <= min(held.everywhere.sum(), max(with_value.sum(), _NEVER_ALONE))
+    np.add.at(most, rows_of_values.values, holders.values)
+    np.maximum.at(fewest, rows_of_values.values, holders.values)
+    in_all = holders.everywhere.max(initial=0), with_value.max(initial=0)
+    total = max(in_all) <= holders.anybody <= min(holders.everywhere.sum(), max(with_value.sum(), _NEVER_ALONE))
     return int(not total) + int(
-        wrong.sum() + pairs.sum() + ((held.everywhere > most) | (held.everywhere < fewest)).sum()
+        wrong.sum() + pairs.sum() + ((holders.everywhere > most) | (holders.everywhere < fewest)).sum()
     )

@@ -111,7 +111,7 @@ def labels_of_people(cells: pa.Table, recoding: Mapping[str, Any]) -> tuple[dict
 def _boxes(
     codes: Sequence[Codes], axes: Sequence[AxisParts], recoding: Mapping[str, Any], placed: NDArray[np.bool_]
 ) -> list[pa.Array]:
-    """Return what rows show whose parts of every axis are these: those of the box that a tree of splits leads to.
+    """Return the parts that rows with these parts of every axis show: those of the box that a tree of splits leads to.
 
     Rows that are outside what their box shows are no longer `placed`.
     """
@@ -229,7 +229,7 @@ class ReadsPopulation(Protocol):
         ...
 
     def as_it_is(self) -> str | Path | pa.Table:
-        """Return what is opened like the plain table that is validated."""
+        """Return the population with its cells unchanged, like those of the plain table that is validated."""
         ...
 
 
@@ -358,12 +358,12 @@ def _wrong_file(stated: Mapping[str, Any], class_sizes: Sequence[tuple[int, int]
     """Count the contradictions of figures that were counted in a file which is not at hand."""
     rows, unmatched, k_map = stated["rows"], stated["unmatched_classes"], stated["k_map"]
     required = stated.get("k_map_required")
-    told = {"rows", "unmatched_classes", "k_map"} | ({"k_map_required"} if "k_map_required" in stated else set())
+    keys = {"rows", "unmatched_classes", "k_map"} | ({"k_map_required"} if "k_map_required" in stated else set())
     if type(rows) is not int or type(unmatched) is not int:
         return 1
     if k_map is None:  # no class of the release was met
-        return int(set(stated) != told or required is not None or unmatched != classes)
-    if type(k_map) is not int or set(stated) != told | {"journalist", "marketer", "delta_presence"}:
+        return int(set(stated) != keys or required is not None or unmatched != classes)
+    if type(k_map) is not int or set(stated) != keys | {"journalist", "marketer", "delta_presence"}:
         return 1
     journalist, marketer, presence = stated["journalist"], stated["marketer"], stated["delta_presence"]
     figures = (*journalist.values(), marketer, *presence.values())
@@ -400,6 +400,9 @@ def same_file(stated: Mapping[str, Any], again: Mapping[str, Any]) -> bool:
 def block_checks(stated: Mapping[str, Any], again: Mapping[str, Any]) -> Iterator[Check]:
     """Compare a report's figures with those that the file gives now."""
     required = stated["estimates"].get("k_map_required")
-    told = {**again, "estimates": {**again["estimates"], **({} if required is None else {"k_map_required": required})}}
-    wrong = not same_figure(stated, told)
+    expected = {
+        **again,
+        "estimates": {**again["estimates"], **({} if required is None else {"k_map_required": required})},
+    }
+    wrong = not same_figure(stated, expected)
     yield Check(name="population_file", passed=not wrong, observed=int(wrong), required=0)

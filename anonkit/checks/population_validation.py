@@ -27,7 +27,7 @@ from anonkit.checks.population_counts import (
     same_file,
     wrong_block,
 )
-from anonkit.checks.requirements import Asked
+from anonkit.checks.requirements import Requirements
 from anonkit.checks.sameness import counted, differing, named, none_of, same, same_figure
 from anonkit.checks.sample_estimates import BY_CONSTRUCTION, AgainstPopulation, estimates_by_weights, estimates_of
 from anonkit.checks.table_scans import Lines, combined
@@ -72,7 +72,7 @@ def _query(lines: Lines, names: Sequence[str], weight: str) -> str:
 def weight_checks(
     data: Path, schema: pa.Schema, promise: KAnonymity, params: Mapping[str, Any], report: Mapping[str, Any]
 ) -> Iterator[Check]:
-    """Check what a release states of the weights of a sample; nothing where neither promise nor files speak of any.
+    """Check the statements of a release on the weights of a sample; nothing where no file speaks of any.
 
     Promise, params and roles name one column; its cells are as stated, in every class; and the sum that
     the report states is theirs.
@@ -146,7 +146,7 @@ def population_of_release(
     disclosure: Disclosure,
     params: Mapping[str, Any],
     report: Mapping[str, Any],
-    asked: Asked,
+    requirements: Requirements,
 ) -> PopulationFindings:
     """Check the block of a report, and compute the requested figures.
 
@@ -177,26 +177,26 @@ def population_of_release(
     elif stated is not None:
         checks.append(none_of("population", wrong_block(stated, disclosure.sizes, read, disclosure.classes)))
     own = stated is not None and stated["basis"] == "file" and checks[0].passed
-    if not asked.against.is_given:
+    if not requirements.against.is_given:
         if own and "k_map_required" in stated["estimates"]:
             notes.append(UNEVALUATED)
         return PopulationFindings(checks=tuple(checks), notes=tuple(notes))
-    if asked.quasi_identifiers is not None:
+    if requirements.quasi_identifiers is not None:
         raise ParameterError(
             "people of a population are counted for the quasi-identifiers of the release",
             f"leave {option('quasi_identifiers', typed='qi')} out",
         )
-    if asked.population is None:
-        return PopulationFindings(checks=tuple(checks), block=_estimated(asked.against, disclosure, read))
-    population = asked.population.as_declared(params)
+    if requirements.population is None:
+        return PopulationFindings(checks=tuple(checks), block=_estimated(requirements.against, disclosure, read))
+    population = requirements.population.as_declared(params)
     names = [name for name in promise.quasi_identifiers if name in released]
     rows, people = people_of_classes(data, names, params["recoding"], population)
-    block = figures_of(population.rows, _people(disclosure, rows), people, asked.against.k_map)
+    block = figures_of(population.rows, _people(disclosure, rows), people, requirements.against.k_map)
     if own and same_file(stated, block):
         checks += block_checks(stated, figures_of(population.rows, _people(disclosure, rows), people, None))
     elif own:
         notes.append(ANOTHER_FILE)
-    required = max(asked.against.k_map or 0, stated["estimates"].get("k_map_required", 0) if own else 0)
+    required = max(requirements.against.k_map or 0, stated["estimates"].get("k_map_required", 0) if own else 0)
     checks += [k_map_check(people, required)] if required else []
     return PopulationFindings(checks=tuple(checks), block=block, notes=tuple(notes))
 
@@ -210,7 +210,9 @@ def _by_weights(data: Path, released: Sequence[str], promise: KAnonymity) -> dic
     return estimates_by_weights(rows, low) if bool((low == high).all()) and bool((low > 0).all()) else None
 
 
-def population_of_table(table: str | Path | pa.Table, disclosure: Disclosure, asked: Asked) -> PopulationFindings:
+def population_of_table(
+    table: str | Path | pa.Table, disclosure: Disclosure, requirements: Requirements
+) -> PopulationFindings:
     """Compute the requested figures of a plain table, whose cells are compared with the file's unchanged.
 
     Raises
@@ -218,12 +220,12 @@ def population_of_table(table: str | Path | pa.Table, disclosure: Disclosure, as
     ParameterError
         The stated population is smaller than the table.
     """
-    against, names = asked.against, asked.quasi_identifiers or ()
+    against, names = requirements.against, requirements.quasi_identifiers or ()
     if not against.is_given:
         return PopulationFindings()
-    if asked.population is None:
+    if requirements.population is None:
         return PopulationFindings(block=_estimated(against, disclosure, disclosure.rows))
-    rows, people, n_people = people_of_rows(table, names, asked.population.as_it_is())
+    rows, people, n_people = people_of_rows(table, names, requirements.population.as_it_is())
     block = figures_of(n_people, rows, people, against.k_map)
     checks = () if against.k_map is None else (k_map_check(people, against.k_map),)
     return PopulationFindings(checks=checks, block=block)

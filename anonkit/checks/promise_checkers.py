@@ -65,17 +65,17 @@ _DETAILS = {"kept": "full", "generalized": "generalized"}
 """Detail of a column in the report, by its treatment; of others none."""
 
 
-def drawn_draft(data: Path, params: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[Check]:
+def sampled_draft(data: Path, params: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[Check]:
     """Check a draft of drawn rows, from its data file, its params and its promise."""
     stated = {**params, "method_parameters": report["method"]["parameters"]}
     yield from draw_checks(data, stated, report["guarantee"])
     yield from _domains(data, params)
 
 
-def validate_drawn(evidence: PromiseEvidence) -> Validation:
+def validate_sampled(evidence: PromiseEvidence) -> Validation:
     """Recount the classes and the loss, and compare them with the promise, the report and the requirements."""
     params, report, data = evidence.release.params, evidence.release.report, evidence.labels.data
-    schema, requested, claimed = evidence.schema, evidence.asked, report["guarantee"]["parameters"]
+    schema, requested, claimed = evidence.schema, evidence.requirements, report["guarantee"]["parameters"]
     if requested.against.is_given:
         raise ParameterError(
             "the rows of this release were drawn by coins: it is no simple random sample of a population",
@@ -107,8 +107,8 @@ def _domains(data: Path, params: Mapping[str, Any]) -> Iterator[Check]:
     target = params["target"]
     recoded |= {} if target is None else {target: {"kind": "kept"}}  # others show one value, and leave a draft
     names = sorted(set(read_schema(data).names) & recoded.keys())
-    kept = [name for name in names if recoded[name]["kind"] == "kept"]
-    with combined(data, kept) as lines:
+    shown_as_is = [name for name in names if recoded[name]["kind"] == "kept"]
+    with combined(data, shown_as_is) as lines:
         for name in names:
             own, domain = recoded[name], declared[name]["domain"]
             if own["kind"] == "intervals":
@@ -194,7 +194,7 @@ class PromiseChecker:
 
 
 def checker_of(guarantee: Mapping[str, Any]) -> PromiseChecker:
-    """Return who checks the promise of a report.
+    """Return the checker of the promise of a report.
 
     Parameters
     ----------
@@ -353,7 +353,7 @@ def _validate_noise(
     evidence: PromiseEvidence, checks_of: Callable[[Path, Facts, Facts], FileChecks], *, has_budget: bool = True
 ) -> Validation:
     """Check a release whose promise is about noise: there are no classes that a k could be required of."""
-    if evidence.asked.anything:
+    if evidence.requirements.anything:
         raise ParameterError(
             "k, l and t can be required of k-anonymous releases only", "this one promises something else"
         )
@@ -385,7 +385,9 @@ CHECKERS: Mapping[str, PromiseChecker] = {
         validate=lambda evidence: _validate_noise(evidence, _approximate_files),
         described=_synthesized_columns,
     ),
-    "k-anonymous-dp": PromiseChecker(draft_checks=drawn_draft, validate=validate_drawn, described=described_columns),
+    "k-anonymous-dp": PromiseChecker(
+        draft_checks=sampled_draft, validate=validate_sampled, described=described_columns
+    ),
     "none": PromiseChecker(
         draft_checks=_unpromised_draft,
         validate=lambda evidence: _validate_noise(evidence, _unpromised_files, has_budget=False),

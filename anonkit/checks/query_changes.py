@@ -35,7 +35,7 @@ _TAKEN_FOR_ONE = 4
 
 
 def change_of(query: ModelQuery) -> int:
-    """Return what one row that comes or goes changes at most.
+    """Return the L1 sensitivity to one row that comes or goes.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def _of_reading(rows: int) -> int:
 
 
 def _of_score(query: SplitScore) -> int:
-    """Return what one row can move the scores of all candidates by, in their steps of 2**-8 (of 1 for max-class)."""
+    """Return the sensitivity of the scores of all candidates, in their steps of 2**-8 (of 1 for max-class)."""
     match query.score:
         case "max-class":
             return 1

@@ -70,10 +70,10 @@ def is_cell_label(label: str | None, members: Sequence[int], cuts: Sequence[str]
     return (cuts[parts[0] - 1], cuts[parts[-1]]) == tuple(map(str, numbers))
 
 
-def wrong_outlines(told: Mapping[str, Any], shown: Collection[str | None]) -> int:
+def wrong_outlines(outlines: Mapping[str, Any], shown: Collection[str | None]) -> int:
     """Count the cells that rows show and that the params do not outline, and outlines that contradict themselves."""
-    wrong = len({cell for cell in shown if cell not in (None, _EVERYWHERE)} - set(told))
-    for outline in told.values():
+    wrong = len({cell for cell in shown if cell not in (None, _EVERYWHERE)} - set(outlines))
+    for outline in outlines.values():
         (latitude, longitude), (south, west, north, east) = outline["center"], outline["bounds"]
         across = west <= longitude <= east if west <= east else longitude >= west or longitude <= east
         wrong += not (south <= latitude <= north and across)
@@ -110,14 +110,14 @@ def shown_by_box(recoding: Mapping[str, Any], sizes: Sequence[int]) -> dict[int,
 
 
 def within(narrow: Region, region: Sequence[frozenset[int]]) -> Region:
-    """Return what a box may show of what is published: nothing that the tree does not leave it.
+    """Return the published parts that a box may show: none that the tree does not leave it.
 
     Raises
     ------
     ValueError
         That is nothing of some axis.
     """
-    shown = [narrowed & held for narrowed, held in zip(narrow, region, strict=True)]
+    shown = [narrowed & parts for narrowed, parts in zip(narrow, region, strict=True)]
     if not all(shown):
         raise ValueError("a box shows what it does not hold")
     return shown
@@ -196,7 +196,7 @@ class AxisParts:
         return list(range(self.size - self.has_missing - self.has_other, self.size))
 
     def label(self, parts: Collection[int], unheard: Collection[int] = ()) -> str | None:
-        """Return what a set of parts is called, were it not for some others; None for missing alone."""
+        """Return the label of a set of parts, were it not for some others; None for missing alone."""
         last = self.size - self.has_missing
         present = sorted(part for part in parts if part < last)
         if not present:
@@ -331,7 +331,7 @@ def _distinct(lines: Lines, names: Sequence[str]) -> list[tuple[Any, ...]]:
 
 
 def _labels(column: Mapping[str, Any], merged: bool) -> set[str | None]:
-    """Return what rows may show of a column: its labels, and those of the levels above where small groups merge."""
+    """Return the cells that a column may show: its labels, and those of the levels above where small groups merge."""
     return {label for level in (column["labels"], *(column.get("coarser", ()) if merged else ())) for label in level}
 
 
@@ -341,7 +341,7 @@ def _torn_groups(levels: Sequence[Sequence[str | None]]) -> int:
 
 
 def boxes_of(recoding: Mapping[str, Any]) -> set[tuple[str | None, ...]]:
-    """Return what the boxes of a local recoding show, one label an axis; those above them too where boxes merge.
+    """Return the labels of the boxes of a local recoding, one an axis; those above them too where boxes merge.
 
     Raises
     ------
@@ -382,11 +382,11 @@ def _regions(
     reached = [0]
     while waiting:
         number, changed, region = waiting.pop()
-        node, held = nodes[number], all(region)  # a box that no row can be in shows nothing
-        if held:
+        node, is_possible = nodes[number], all(region)  # a box that no row can be in shows nothing
+        if is_possible:
             yield node is None and not narrow, changed, region
         if node is None:
-            if narrow and held:
+            if narrow and is_possible:
                 yield True, None, within(narrow[number], region)
             continue
         at, left = node["axis"], frozenset(node["left"])

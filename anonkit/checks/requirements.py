@@ -163,7 +163,7 @@ def _printable(text: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class Requirements:
     """The requirements of the caller, on top of a release's promise."""
 
     quasi_identifiers: Sequence[str] | None
@@ -256,7 +256,7 @@ class Validation(ReportPart, keys=("passed", "checks", "unchecked", "notes", "di
         """True when something was checked, all of it holds, and no declaration or requirement was left out."""
         return bool(self.checks) and not self.unchecked and all(check.passed for check in self.checks)
 
-    def with_declared(self, declared: Iterable[str], asked: Asked) -> Validation:
+    def with_declared(self, declared: Iterable[str], asked: Requirements) -> Validation:
         """Return the validation with the declared and required checks that it left out.
 
         A check of a value or a column, `name:column`, answers for its name.

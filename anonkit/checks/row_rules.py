@@ -154,7 +154,7 @@ def _contradictions(rules: Rules, own: Mapping[str, PublicColumn], facts: Public
         of, to = own[one.of].domain, own[one.name].domain
         labels = [*(of.categories or ()), *([None] if of.has_missing else [])]
         wrong += of.categories is None or not all(label in one.cells or to.has_missing for label in labels)
-        wrong += sum(not _holds(to, one.cells[label]) for label in labels if label in one.cells)
+        wrong += sum(not _has_cell(to, one.cells[label]) for label in labels if label in one.cells)
         wrong += to.categories is None and (to.multiples is None or to.cells != to.multiples.number)
     for rule in rules.apart:
         for name, values in rule.items():
@@ -167,7 +167,7 @@ def _contradictions(rules: Rules, own: Mapping[str, PublicColumn], facts: Public
     return int(wrong)
 
 
-def _holds(domain: PublicDomain, cell: object) -> bool:
+def _has_cell(domain: PublicDomain, cell: object) -> bool:
     """Return True if a domain has a cell."""
     if cell is None:
         return domain.has_missing
@@ -200,7 +200,7 @@ def _plain(cells: pa.Array) -> pa.Array:
 
 
 def _follows_wrongly(first: pa.Array, second: pa.Array, one: DeterminedColumn, domain: PublicDomain) -> BoolArray:
-    """Return which cells of the second column are not what those of the first determine."""
+    """Return a mask of the cells of the second column that differ from those which the first determines."""
     listed = list(one.cells)
     places = pc.index_in(first.cast(pa.string()), value_set=pa.array(listed, pa.string()))
     known = np.asarray(pc.fill_null(places, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
@@ -212,7 +212,7 @@ def _follows_wrongly(first: pa.Array, second: pa.Array, one: DeterminedColumn, d
 
 
 def _is_meant(cells: pa.Array, values: Sequence[Any]) -> BoolArray:
-    """Return which cells are among the categories, or within the range, of a rule."""
+    """Return a mask of the cells among the categories, or within the range, of a rule."""
     if isinstance(values[0], str):
         found = pc.is_in(cells.cast(pa.string()), value_set=pa.array(list(values), pa.string()))
         return np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)
@@ -265,7 +265,7 @@ def _shares_meant(domain: PublicDomain, values: Sequence[Any], places: int) -> F
 
 
 def _mask(domain: PublicDomain, values: Sequence[Any]) -> BoolArray:
-    """Return which codes of a column are meant: of numbers the cells of the grid that are shown so."""
+    """Return a mask of the codes of a column that are meant: of numbers the cells of the grid that are shown so."""
     if domain.bounds is None:
         return np.array([label in values for label in domain.labels()], dtype=bool)
     shown = domain.grid.middles
@@ -282,7 +282,7 @@ def _meant(cell: Any, values: Sequence[Any]) -> bool:
 def changed_at_most(
     masks: Iterable[Mapping[str, FloatArray]], rows: FloatArray, shares: Mapping[str, FloatArray]
 ) -> float:
-    """Return how many rows of independent columns break a rule, but for a chance of one in a billion.
+    """Return a bound on the rows of independent columns that break a rule, but for a chance of one in a billion.
 
     Parameters
     ----------
@@ -322,7 +322,7 @@ class ClassRules:
         return sorted({name for rule in self.rules for name in rule if name != self.target.name})
 
     def forbidden(self, batch: pa.RecordBatch) -> BoolArray:
-        """Return which values of the target rows must not have, of numbers which cells of its grid; missing last.
+        """Return a mask of the forbidden values of the target, of numbers the cells of its grid; missing last.
 
         Returns
         -------
@@ -340,7 +340,7 @@ class ClassRules:
         return out
 
     def forbidden_classes(self, batch: pa.RecordBatch) -> BoolArray:
-        """Return which classes rows must not have: bins of which no cell is left, shape (n_rows, n_classes)."""
+        """Return a mask of the forbidden classes of rows: bins of which no cell is left, shape (n_rows, n_classes)."""
         own, domain = self.forbidden(batch), self.target.domain
         if not domain.fine:
             return own

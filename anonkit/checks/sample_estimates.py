@@ -72,7 +72,7 @@ class AgainstPopulation:
         sampling_fraction: float | None = None,
         k_map: int | None = None,
     ) -> AgainstPopulation:
-        """Return what is known, by the names that calls, recipes and the command line have for it."""
+        """Return the known facts by their names in calls, recipes and on the command line."""
         return cls(file=population, size=population_size, fraction=sampling_fraction, k_map=k_map)
 
     @property
@@ -205,11 +205,11 @@ def estimates_by_weights(sizes: NDArray[np.int64], weights: NDArray[np.float64])
     dict or None
         None where the weights add up to fewer people than there are rows: then they say nothing of a population.
     """
-    stand_for = sizes * weights
-    total, records = math.fsum(stand_for.tolist()), int(sizes.sum())
+    people = sizes * weights
+    total, records = math.fsum(people.tolist()), int(sizes.sum())
     if not total >= records or not records:
         return None
-    risks = risks_by_people(sizes, np.maximum(stand_for, sizes))
+    risks = risks_by_people(sizes, np.maximum(people, sizes))
     expected = math.fsum((sizes * risks).tolist())
     return {
         "basis": "weights",

@@ -62,8 +62,8 @@ def exact_source(connection: Any, source: str) -> str:
     if not kinds:
         return source
     texts = _with_texts(source, described, kinds)
-    asked = ", ".join(map(_may_lose, kinds, kinds.values()))
-    (long,) = connection.execute(f"SELECT {asked} FROM {texts}").fetchall()
+    losses = ", ".join(map(_may_lose, kinds, kinds.values()))
+    (long,) = connection.execute(f"SELECT {losses} FROM {texts}").fetchall()
     exact: dict[int, str] = {}
     for (at, kind), is_long in zip(kinds.items(), long, strict=True):
         cell = _exact_cell(connection, texts, at, kind) if is_long else None

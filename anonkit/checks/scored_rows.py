@@ -31,7 +31,7 @@ _TOLERANCE = 0.005
 
 
 def rows_to_score(n_rows: int) -> int:
-    """Return how many of the first rows of a table are scored, where no search saw a label of any."""
+    """Return the number of the first rows of a table that are scored, where no search saw a label of any."""
     return min(n_rows // _SHARE, SAMPLE)
 
 

@@ -58,7 +58,7 @@ _MOST_KINDS_OF_ROWS = 1 << 16
 
 
 def change_of(release: StatedRelease, draw: StatedDraw) -> int:
-    """Return what one row changes: the sum of the changes of numbers, or the width of the range of those of scores."""
+    """Return the sensitivity to one row: the L1 sum of the changes of numbers, or the range of those of scores."""
     query = draw.query
     if query.kind == SUM:
         return release.domains[query.of].cells - 1
@@ -68,12 +68,12 @@ def change_of(release: StatedRelease, draw: StatedDraw) -> int:
 
 
 def loss_of_draw(release: StatedRelease, draw: StatedDraw) -> Fraction:
-    """Return what a draw costs a row that it reads."""
+    """Return the loss of a row that a draw reads."""
     return draw.rate * change_of(release, draw) * _STEP
 
 
 def loss_of(release: StatedRelease) -> Fraction:
-    """Return what the statement costs the unit of privacy: the dearest row, times the rows that differ.
+    """Return the loss of the unit of privacy: that of the dearest row, times the rows that differ.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def loss_of(release: StatedRelease) -> Fraction:
 
 
 def _losses_of_rows(release: StatedRelease) -> list[Fraction]:
-    """Return what each kind of row pays: for each restricted column a row has one of the named codes, or another."""
+    """Return the loss of each kind of row: of each restricted column a row has one of the named codes, or another."""
     kinds: list[dict[str, int]] = [{}]
     for column in sorted({name for draw in release.draws for name in draw.where}):
         codes = sorted({draw.where[column] for draw in release.draws if column in draw.where})
@@ -268,7 +268,7 @@ def _column_checks(release: StatedRelease, params: Mapping[str, Any], report: Ma
 
 
 def _described(release: StatedRelease, draw: StatedDraw) -> dict[str, Any]:
-    """Return what the report states of a draw: its query in words, and how far its noise reaches."""
+    """Return the report's entry of a draw: its query in words, and how far its noise reaches."""
     query = draw.query
     by = f" by {', '.join(query.by)}" if query.by else ""
     words = {

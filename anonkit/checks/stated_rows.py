@@ -136,7 +136,7 @@ def _lines(release: StatedRelease) -> Iterator[dict[str, Any]]:
 
 
 def _figure(draw: StatedDraw, number: int, release: StatedRelease, labels: Mapping[str, list[str]]) -> dict[str, Any]:
-    """Return what a line states of a published number."""
+    """Return the published number of a line."""
     query = draw.query
     if query.kind == COUNT:
         return {"statistic": "count", "value": float(number)}

@@ -81,7 +81,7 @@ class Lines:
     """SQL name of the number of rows of a line; None: a line is a row."""
 
     def column(self, name: str) -> str:
-        """Return how SQL addresses a column.
+        """Return the SQL expression of a column.
 
         Raises
         ------
@@ -262,8 +262,8 @@ def opened(table: Table, columns: Sequence[str] | None = None, *, threads: int |
     """
     if isinstance(table, pa.Table):
         names = _own(table.column_names, columns)
-        kept = table.select(list(names) or table.column_names[:1])  # DuckDB takes no table without columns
-        own = exact_table(kept).rename_columns(list(names.values()) or ["c0"])
+        selected = table.select(list(names) or table.column_names[:1])  # DuckDB takes no table without columns
+        own = exact_table(selected).rename_columns(list(names.values()) or ["c0"])
         with scanned(own, threads=threads) as (connection, source):
             yield Lines(connection=connection, source=source, names=names)
         return
@@ -280,7 +280,7 @@ def opened(table: Table, columns: Sequence[str] | None = None, *, threads: int |
 
 
 def _own(there: Sequence[str], columns: Sequence[str] | None) -> dict[str, str]:
-    """Return how SQL addresses some columns of a table."""
+    """Return the SQL expressions of some columns of a table."""
     if len(set(there)) < len(there):
         raise EngineError("two columns of the table have the same name", "give every column its own name")
     if columns is not None and not set(columns) <= set(there):

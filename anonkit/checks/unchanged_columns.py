@@ -65,7 +65,7 @@ def allowed_in_clear(report: Mapping[str, Any]) -> list[str]:
 
 
 def opening_of(name: str) -> str:
-    """Return how every note begins about a column that is shown as it is."""
+    """Return the beginning of every note on a column that is released unchanged."""
     from anonkit.drafting.identifying.clear_cells import opening
 
     return opening(name)
@@ -109,7 +109,7 @@ def look_at_unchanged(
 
 
 def _evidence(table: str | Path | pa.Table, name: str) -> tuple[ColumnEvidence, float]:
-    """Return what is known of the cells of a column, and the rows of the table for each row that was looked at."""
+    """Return the facts on the cells of a column, and the rows of the table for each row that was looked at."""
     with few_combined(table, [name]) as lines:
         if isinstance(lines, SpreadFiles):
             return _of_one_file(lines, name)
@@ -128,7 +128,7 @@ def _of_one_file(spread: SpreadFiles, name: str) -> tuple[ColumnEvidence, float]
 
 
 def _counted(lines: Lines, name: str) -> ColumnEvidence:
-    """Return what is known of the cells of a column: some of its values, and how many there are in how many rows."""
+    """Return the facts on the cells of a column: some of its values, and the numbers of values and of rows."""
     from anonkit.drafting.identifying import clear_cells
 
     column = lines.column(name)

@@ -46,7 +46,7 @@ from anonkit.checks.plain_bounds import read_as_labels
 from anonkit.checks.population_counts import ReadsPopulation
 from anonkit.checks.population_validation import population_of_table
 from anonkit.checks.promise_checkers import checker_of
-from anonkit.checks.requirements import Asked, Validation, refuse_unknown, suppressed_cells
+from anonkit.checks.requirements import Requirements, Validation, refuse_unknown, suppressed_cells
 from anonkit.checks.sameness import none_of
 from anonkit.checks.sample_estimates import AgainstPopulation
 from anonkit.checks.signature import read_public_key, signature_checks
@@ -145,10 +145,10 @@ def catalogue_checks(
     for word, suffix in EMITTED.items():
         if place.file(suffix).exists():
             content = read_capped(place.file(suffix))
-            yield none_of(word, not _says_the_same(word, content, place, schema, report, license_name))
+            yield none_of(word, not _is_page_unchanged(word, content, place, schema, report, license_name))
 
 
-def _says_the_same(
+def _is_page_unchanged(
     word: str, content: bytes, place: Place, schema: pa.Schema, report: Mapping[str, Any], license_name: str | None
 ) -> bool:
     if report["anonkit_version"] != __version__:
@@ -234,7 +234,7 @@ def validate(
         A column is not there, and the first line of the file looks like a record.
     """
     key = None if signed_by is None else read_public_key(signed_by)
-    requested = Asked(
+    requested = Requirements(
         quasi_identifiers=quasi_identifiers,
         sensitive=sensitive,
         k=k,
@@ -294,7 +294,7 @@ def _as_table(table: object) -> str | Path | pa.Table:
     return table if isinstance(table, str | Path) else arrow_table(table)
 
 
-def _validate_table(table: Any, requested: Asked, allowed: Sequence[str]) -> Validation:
+def _validate_table(table: Any, requested: Requirements, allowed: Sequence[str]) -> Validation:
     if requested.quasi_identifiers is None:
         raise ParameterError("no quasi-identifiers are named", f"{_NAMED}: a plain table does not say them")
     if not requested.anything:
@@ -322,7 +322,7 @@ def _validate_table(table: Any, requested: Asked, allowed: Sequence[str]) -> Val
 
 
 def _validate_release(
-    place: Place, requested: Asked, key: Ed25519PublicKey | None, progress: Callable[[str, float], None]
+    place: Place, requested: Requirements, key: Ed25519PublicKey | None, progress: Callable[[str, float], None]
 ) -> Validation:
     """Look at a release in an order in which nothing is believed that nobody vouches for.
 
@@ -353,7 +353,9 @@ def _validate_release(
     return replace(contents, checks=(*known, *contents.checks))
 
 
-def _validate_contents(place: Place, release: Release, descriptor: Mapping[str, Any], requested: Asked) -> Validation:
+def _validate_contents(
+    place: Place, release: Release, descriptor: Mapping[str, Any], requested: Requirements
+) -> Validation:
     try:
         schema, n_rows = read_schema(place.file(DATA)), count_rows(place.file(DATA))
     except (pa.ArrowException, OSError):
@@ -368,7 +370,12 @@ def _validate_contents(place: Place, release: Release, descriptor: Mapping[str, 
 
 
 def _validate_documents(
-    place: Place, release: Release, descriptor: Mapping[str, Any], schema: pa.Schema, n_rows: int, requested: Asked
+    place: Place,
+    release: Release,
+    descriptor: Mapping[str, Any],
+    schema: pa.Schema,
+    n_rows: int,
+    requested: Requirements,
 ) -> Validation:
     params, report, manifest = release.params, release.report, manifest_of(schema)
     checks = [*manifest_checks(place, schema)]
@@ -389,7 +396,7 @@ def _validate_documents(
         found = look_at_unchanged(place.file(DATA), clear, allowed=allowed_in_clear(report))
         checks += found.checks
         evidence = PromiseEvidence(
-            place=place, release=release, schema=labels.schema, labels=labels, asked=requested, checks=checks
+            place=place, release=release, schema=labels.schema, labels=labels, requirements=requested, checks=checks
         )
         validation = checker_of(report["guarantee"]).validate(evidence)
         stated = (note for note in report["notes"] if note.startswith(tuple(map(opening_of, clear))))

@@ -24,7 +24,7 @@ from anonkit.checks.class_counts import ColumnValues, has_order
 from anonkit.checks.class_relation import ClassMeasure, DealtClasses, TableOf
 from anonkit.checks.clear_parts import has_few
 from anonkit.checks.counted_as import ReadValues
-from anonkit.checks.people import Counts, HeldByPeople, ValueRows
+from anonkit.checks.people import Counts, ValueHolders, ValueRows
 from anonkit.checks.table_scans import Lines
 from anonkit.documents import ReportPart
 
@@ -84,7 +84,7 @@ class ColumnConfidence:
 
 
 def lift(confidence: Any, holders: Any, records: int) -> Any:
-    """Return how many times as likely a class makes a value as the table."""
+    """Return the ratio of the share of a value in a class to that in the table."""
     return confidence * records / holders
 
 
@@ -353,7 +353,7 @@ class ListedValues:
     codes: Counts
     """Code of each value, -1 for what does not count."""
 
-    def confidence(self, own: ValueRows, everybody: Counts, held: HeldByPeople) -> ColumnConfidence:
+    def confidence(self, own: ValueRows, everybody: Counts, holders_of_values: ValueHolders) -> ColumnConfidence:
         """Look at every value in the classes, by its published number of people.
 
         People of a band are at most those of its numbers together.
@@ -365,12 +365,14 @@ class ListedValues:
         everybody : array, shape (n_classes,)
             People of each class.
         """
-        n_codes, coded, records = len(self.coding.labels), self.codes[own.values], max(held.anybody, 1)
+        n_codes, coded, records = len(self.coding.labels), self.codes[own.values], max(holders_of_values.anybody, 1)
         some, known = coded >= 0, self.codes >= 0
         pairs, at = np.unique(own.classes[some] * n_codes + coded[some], return_inverse=True)
         classes, codes = pairs // max(n_codes, 1), pairs % max(n_codes, 1)
-        people = np.bincount(at, held.values[some], minlength=pairs.size).astype(np.int64)
+        people = np.bincount(at, holders_of_values.values[some], minlength=pairs.size).astype(np.int64)
         shares = CodeShares.of(classes, codes, np.minimum(people, everybody[classes]), everybody)
-        holders = np.bincount(self.codes[known], held.everywhere[known], minlength=n_codes).astype(np.int64)
+        holders = np.bincount(self.codes[known], holders_of_values.everywhere[known], minlength=n_codes).astype(
+            np.int64
+        )
         holders = np.minimum(holders[shares.codes], records)
         return shares.published(self.coding, holders, records, int(everybody.sum()))

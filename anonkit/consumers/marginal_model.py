@@ -27,8 +27,8 @@ from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray
 from anonkit.domains.number_bins import Categories, Grid
 from anonkit.domains.public_rules import PublicRules
 from anonkit.errors import ParameterError, refusing_damage
+from anonkit.published.code_rules import CodeRules
 from anonkit.published.column_means import ColumnCounts, counts_of_columns
-from anonkit.published.kept_rules import KeptRules
 from anonkit.published.marginal_tables import OneWayTable, PairTable
 from anonkit.published.product_mixtures import FORMATS, ProductMixtures, codes_of_rows, dealt
 from anonkit.published.quoted_names import which_column
@@ -414,9 +414,9 @@ class MarginalModel(ColumnAnswers):
             allowed = {
                 name: own[cells_of_places(self.domains[name], shown[name])] for name, own in self._allowed.items()
             }
-            rules = KeptRules.of(self._rules, shown, self.target, allowed=allowed)
+            rules = CodeRules.of(self._rules, shown, self.target, allowed=allowed)
             classes = np.zeros(n_rows, dtype=np.int64) if self.target is None else codes[self.target]
-            codes = rules.kept(codes, classes, words)
+            codes = rules.repaired(codes, classes, words)
         codes |= {name: own[codes[self._rules.determined[name].of]] for name, own in self._codes_of.items()}
         order = words.order(n_rows)
         released = [cells_of_codes(codes[name][order], shown[name]) for name in self.columns]

@@ -228,8 +228,10 @@ def array_of(values: np.ndarray[Any, Any], present: BoolArray) -> pa.Array:
     """
     if present.all():
         return pa.array(values)
-    marks, held = np.packbits(present, bitorder="little"), np.ascontiguousarray(values)
-    return pa.Array.from_buffers(pa.from_numpy_dtype(held.dtype), held.size, [pa.py_buffer(marks), pa.py_buffer(held)])
+    marks, dense = np.packbits(present, bitorder="little"), np.ascontiguousarray(values)
+    return pa.Array.from_buffers(
+        pa.from_numpy_dtype(dense.dtype), dense.size, [pa.py_buffer(marks), pa.py_buffer(dense)]
+    )
 
 
 def is_ordered(kind: pa.DataType) -> bool:

@@ -78,9 +78,9 @@ def exact_decimal(text: str) -> str | None:
     power = (match[5] or "0").lstrip("0") or "0"
     if len(power) > _EXPONENT_DIGITS:
         return None
-    kept = digits.rstrip("0")
-    exponent = int((match[4] or "") + power) - len(fraction) + len(digits) - len(kept)
-    return ("-" if match[1] == "-" else "") + _written(kept, exponent)
+    significant = digits.rstrip("0")
+    exponent = int((match[4] or "") + power) - len(fraction) + len(digits) - len(significant)
+    return ("-" if match[1] == "-" else "") + _written(significant, exponent)
 
 
 def _written(digits: str, exponent: int) -> str:
@@ -134,8 +134,8 @@ def cell_texts(array: pa.Array) -> pa.StringArray:
         return _by_distinct(array, lambda values: [exact_decimal(str(value)) for value in values.to_pylist()])
     texts = array.cast(pa.string())
     if pa.types.is_temporal(kind) and not pa.types.is_date(kind):
-        for zeros, kept in ((r"\.0+(Z?)$", r"\1"), (r"(\.[0-9]*[1-9])0+(Z?)$", r"\1\2")):
-            texts = pc.replace_substring_regex(texts, pattern=zeros, replacement=kept)
+        for zeros, replacement in ((r"\.0+(Z?)$", r"\1"), (r"(\.[0-9]*[1-9])0+(Z?)$", r"\1\2")):
+            texts = pc.replace_substring_regex(texts, pattern=zeros, replacement=replacement)
     return texts
 
 
@@ -295,8 +295,8 @@ def plain_floats(texts: pa.StringArray) -> pa.Array | None:
     if ends is None or data is None:
         return None
     first, last = np.frombuffer(ends, dtype=np.int32)[[texts.offset, texts.offset + len(texts)]].tolist()
-    held = np.frombuffer(data, dtype=np.uint8)[first:last]
-    if held.min(initial=_MOST_PLAIN) < _LEAST_PLAIN or held.max(initial=_LEAST_PLAIN) > _MOST_PLAIN:
+    characters = np.frombuffer(data, dtype=np.uint8)[first:last]
+    if characters.min(initial=_MOST_PLAIN) < _LEAST_PLAIN or characters.max(initial=_LEAST_PLAIN) > _MOST_PLAIN:
         return None
     try:
         return texts.cast(pa.float64())

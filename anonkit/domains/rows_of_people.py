@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from anonkit.domains.coded_columns import BoolArray, IntArray
 
 
-def drawn_rows(people: NDArray[np.integer], most: IntArray | int, words: NDArray[np.uint64]) -> BoolArray:
+def sampled_rows(people: NDArray[np.integer], most: IntArray | int, words: NDArray[np.uint64]) -> BoolArray:
     """Mark of every person the rows with the lowest secret words, shape (n_rows,).
 
     Parameters
@@ -39,14 +39,14 @@ def drawn_rows(people: NDArray[np.integer], most: IntArray | int, words: NDArray
 
 
 @dataclass(frozen=True, eq=False)
-class KeptRows:
+class SelectRows:
     """Batch function that leaves out rows by their numbers: it depends on the number of the first row alone."""
 
     bits: bytes
     """One bit a row of the table, the first row's the highest of the first byte."""
 
     @classmethod
-    def of(cls, keep: BoolArray) -> KeptRows:
+    def of(cls, keep: BoolArray) -> SelectRows:
         """Keep the marked rows."""
         return cls(np.packbits(keep).tobytes())
 

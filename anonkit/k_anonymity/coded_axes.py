@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.domains.named_parts import Point, roundest_between
 from anonkit.k_anonymity.declared_detail import Hierarchy, declared_grouping, declared_sides
-from anonkit.k_anonymity.narrowed_boxes import NarrowedColumn, Pooled, Stretch, held_by, shown_boxes
+from anonkit.k_anonymity.narrowed_boxes import NarrowedColumn, Pooled, Stretch, holder_counts, shown_boxes
 from anonkit.k_anonymity.preparing import Prepared
 from anonkit.k_anonymity.search.box_tree import BoxTree
 from anonkit.published.recoding import (
@@ -23,9 +23,9 @@ from anonkit.published.recoding import (
     GlobalRecoding,
     Grouping,
     IntervalAxis,
-    KeptAxis,
     LocalRecoding,
     RecodingSplit,
+    UnchangedAxis,
     unique_labels,
 )
 
@@ -105,18 +105,18 @@ def global_recoding(prepared: Prepared, groups: Mapping[str, NDArray[np.integer[
     -------
     Of a hierarchy, nodes are named that k rows (people) have. Rows of other nodes are left out of the release.
     """
-    recoded: list[KeptAxis | Grouping] = []
+    recoded: list[UnchangedAxis | Grouping] = []
     for column in prepared.columns:
         of_code, hierarchy = groups[column.name], prepared.hierarchies.get(column.name)
         if of_code is None:
             continue
-        if _is_full_detail(column, of_code) and (hierarchy is None or hierarchy.tells_all):
-            recoded.append(KeptAxis(name=column.name))
+        if _is_full_detail(column, of_code) and (hierarchy is None or hierarchy.is_exact):
+            recoded.append(UnchangedAxis(name=column.name))
         elif hierarchy is None:
             recoded.append(grouping_of(column, of_code))
         else:
-            held = held_by(of_code[column.codes], int(of_code.max(initial=-1)) + 1, prepared.holders)
-            recoded.append(declared_grouping(hierarchy, of_code, held >= prepared.k))
+            counts = holder_counts(of_code[column.codes], int(of_code.max(initial=-1)) + 1, prepared.holders)
+            recoded.append(declared_grouping(hierarchy, of_code, counts >= prepared.k))
     return GlobalRecoding(columns=tuple(recoded))
 
 
@@ -128,11 +128,11 @@ def _is_full_detail(column: CodedColumn, groups: NDArray[np.integer[Any]]) -> bo
 
 def one_hot_grouping(column: CodedColumn, accepted: Sequence[int]) -> Grouping:
     """Return the recoding that keeps the accepted codes, which alone it lists, and merges all others into `*`."""
-    kept = [code for code in accepted if isinstance(column.values[code], str)]
-    values = tuple(str(column.values[code]) for code in kept)
+    listed = [code for code in accepted if isinstance(column.values[code], str)]
+    values = tuple(str(column.values[code]) for code in listed)
     axis = CategoryAxis(name=column.name, values=values, has_other=True, has_missing=True)
     missing = None if column.missing is not None and column.missing in accepted else MASK
-    return Grouping(axis=axis, labels=unique_labels((*values, MASK, missing), (*kept, -1, -1 if missing else -2)))
+    return Grouping(axis=axis, labels=unique_labels((*values, MASK, missing), (*listed, -1, -1 if missing else -2)))
 
 
 def boxes_of(

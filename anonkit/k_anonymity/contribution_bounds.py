@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from anonkit.domains.coded_columns import IntArray
 from anonkit.domains.domain_codes import cell_keys
-from anonkit.domains.rows_of_people import KeptRows, drawn_rows
+from anonkit.domains.rows_of_people import SelectRows, sampled_rows
 from anonkit.errors import GuaranteeError
 from anonkit.k_anonymity.recoded_draft import limits_rows
 from anonkit.k_anonymity.recoded_rows import RowRules, any_missing
@@ -123,8 +123,8 @@ def bounded_contributions(
     most = level_numbers(rows, k if bound.whole_set else 1, bound.most) if n_people else rows
     words = keyed_words(randomness.key("rows of people"), 0, 0, people.size, word_bits=_WORD_BITS).reshape(-1)
     keep = np.ones(people.size, dtype=bool)
-    keep[somebodys] = drawn_rows(people[somebodys], most, words[somebodys].astype(np.uint64, copy=False))
+    keep[somebodys] = sampled_rows(people[somebodys], most, words[somebodys].astype(np.uint64, copy=False))
     if keep.all():
         return LevelledRows(table=source, n_rows=people.size, n_left_out=0)
-    kept = engine.map_batches(source, KeptRows.of(keep), source.schema)
-    return LevelledRows(table=kept, n_rows=people.size, n_left_out=int((~keep).sum()))
+    bounded = engine.map_batches(source, SelectRows.of(keep), source.schema)
+    return LevelledRows(table=bounded, n_rows=people.size, n_left_out=int((~keep).sum()))

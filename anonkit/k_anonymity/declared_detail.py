@@ -76,7 +76,7 @@ class Hierarchy:
         return None
 
     @property
-    def tells_all(self) -> bool:
+    def is_exact(self) -> bool:
         """True when full detail is all that a cell has: then the column may be released as it is."""
         return self.parts is None or self.parts.exact
 
@@ -138,7 +138,7 @@ def _bin_of_width(value: Any, width: float) -> tuple[Point, Point | None, str | 
 def declared_grouping(
     hierarchy: Hierarchy,
     groups: NDArray[np.integer[Any]],
-    told: NDArray[np.bool_] | None = None,
+    publishable: NDArray[np.bool_] | None = None,
     *,
     masked: bool = False,
 ) -> Grouping:
@@ -148,7 +148,7 @@ def declared_grouping(
     ----------
     groups : ndarray of shape (column.size,)
         Group of every code; each is a node.
-    told : ndarray of shape (n_groups,), optional
+    publishable : ndarray of shape (n_groups,), optional
         Groups that may be published: those that k rows of the source have. Of the others the recoding says no more than
         of bins and values that do not occur.
     masked : bool
@@ -159,18 +159,18 @@ def declared_grouping(
     nodes = [
         np.flatnonzero(present & (groups == group))
         for group in range(int(groups.max(initial=-1)) + 1)
-        if told is None or told[group]
+        if publishable is None or publishable[group]
     ]
     nodes = [codes for codes in nodes if codes.size]
     if not column.ordered:
         grouping = _tree_groups(hierarchy, nodes)
-        return replace(grouping, unreleased=frozenset()) if told is None else grouping
-    missing_told = column.missing is not None and (told is None or bool(told[groups[column.missing]]))
-    grouping = _bins(hierarchy, nodes, masked, missing_told)
-    return replace(grouping, unreleased=frozenset()) if told is None or masked else grouping
+        return replace(grouping, unreleased=frozenset()) if publishable is None else grouping
+    shows_missing = column.missing is not None and (publishable is None or bool(publishable[groups[column.missing]]))
+    grouping = _bins(hierarchy, nodes, masked, shows_missing)
+    return replace(grouping, unreleased=frozenset()) if publishable is None or masked else grouping
 
 
-def _bins(hierarchy: Hierarchy, nodes: Sequence[NDArray[Any]], masked: bool, missing_told: bool) -> Grouping:
+def _bins(hierarchy: Hierarchy, nodes: Sequence[NDArray[Any]], masked: bool, shows_missing: bool) -> Grouping:
     """Return the recoding into some bins; what lies between them is a part without rows that are released."""
     spans = [span for codes in nodes if (span := hierarchy.span(codes)) is not None]
     axis = interval_axis(hierarchy, spans)
@@ -182,10 +182,10 @@ def _bins(hierarchy: Hierarchy, nodes: Sequence[NDArray[Any]], masked: bool, mis
         part = axis.cuts.index(low) + 1
         owners[part], labels[part] = part, name
         others.discard(part)
-    if missing_told:
+    if shows_missing:
         owners[-1], labels[-1] = axis.size - 1, None
     names = unique_labels(labels, owners)
-    if axis.has_missing and not (missing_told or masked):
+    if axis.has_missing and not (shows_missing or masked):
         owners[-1], labels[-1] = axis.size - 1, None
     coarser = (*(() if masked else _wider_bins(hierarchy, axis, names)), (MASK,) * axis.size)
     return Grouping(axis=axis, labels=names, coarser=coarser, unreleased=frozenset(others))
@@ -237,9 +237,9 @@ def _tree_groups(hierarchy: Hierarchy, nodes: Sequence[NDArray[Any]]) -> Groupin
     """Return the recoding into some groups of a tree; values outside them have no rows that are released."""
     tree = hierarchy.tree or ()
     named = {node for codes in nodes if (node := hierarchy.members(codes)) is not None}
-    held = {path[0] for path in tree if not named.isdisjoint(enumerate(path))}
+    tops = {path[0] for path in tree if not named.isdisjoint(enumerate(path))}
     untouched = [
-        {path[level] for path in tree} - {path[level] for path in tree if path[0] in held}
+        {path[level] for path in tree} - {path[level] for path in tree if path[0] in tops}
         for level in range(len(tree[0]))
     ]
     nodes_of: list[tuple[int, str]] = []
@@ -305,18 +305,18 @@ def declared_sides(
         spans = [None if alone else hierarchy.span(codes) for codes, alone in zip(left, missing, strict=True)]
         axis = interval_axis(hierarchy, [span for span in spans if span is not None])
         parts = [_parts_within(axis, span) if span else (axis.size - 1,) for span in spans]
-        names = {(span[2], held) for span, held in zip(spans, parts, strict=True) if span}
+        names = {(span[2], sides) for span, sides in zip(spans, parts, strict=True) if span}
         return replace(axis, named=tuple(sorted(names, key=lambda name: (len(name[1]), name[1])))), parts
     if hierarchy.tree is not None:
         listing = replace(tree_axis(hierarchy), named=tree_names(hierarchy.tree))
         nodes = [None if alone else hierarchy.members(codes) for codes, alone in zip(left, missing, strict=True)]
-        held = [
+        sides = [
             tuple(at for at, path in enumerate(hierarchy.tree) if path[node[0]] == node[1])
             if node
             else (listing.size - 1,)
             for node in nodes
         ]
-        return listing, held
+        return listing, sides
     values = tuple(
         dict.fromkeys(
             str(hierarchy.column.values[int(codes[0])]) for codes, alone in zip(left, missing, strict=True) if not alone

@@ -213,7 +213,7 @@ def label_entries(params: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
 
 def _entries(axis: IntervalAxis | CategoryAxis, labels: Labels) -> list[dict[str, Any]]:
     groups = {name: frozenset(parts) for name, parts in axis.named or ()}
-    parts = {label: sorted(groups.get(label, held)) for label, held in labels.items() if label is not None}
+    parts = {label: sorted(groups.get(label, own_parts)) for label, own_parts in labels.items() if label is not None}
     order = sorted(parts, key=lambda label: (label == MASK, parts[label], label))
     if isinstance(axis, IntervalAxis):
         return [{"label": label, **_bounds(axis, label, parts[label])} for label in order]

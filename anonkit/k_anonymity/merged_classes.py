@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from anonkit.domains.coded_columns import BoolArray, IntArray, combine
 from anonkit.k_anonymity.privacy_model import AnonymityModel, candidate_requirements
-from anonkit.k_anonymity.recoded_rows import RecodeRows, RowsAsked, is_among
+from anonkit.k_anonymity.recoded_rows import RecodeRows, ReleasableRows, is_among
 from anonkit.k_anonymity.search.equivalence import AtLeastK, Partition, Requirement
 from anonkit.k_anonymity.search.greedy_selection import n_suppressed
 from anonkit.k_anonymity.sensitive_rules import SensitiveValueMap
@@ -36,9 +36,9 @@ from anonkit.protocols import COUNT, Engine, Source, is_too_large
 from anonkit.published.recoding import (
     GlobalRecoding,
     Grouping,
-    KeptAxis,
     LocalRecoding,
     Recoding,
+    UnchangedAxis,
     coarser_steps,
     with_levels,
 )
@@ -126,9 +126,9 @@ def _boxes(recoding: Recoding) -> dict[int, tuple[str | None, ...]]:
     return recoding.boxes() if isinstance(recoding, LocalRecoding) else {}
 
 
-def _coarser(cells: list[Any], finest: KeptAxis | Grouping, coarse: KeptAxis | Grouping) -> list[Any]:
+def _coarser(cells: list[Any], finest: UnchangedAxis | Grouping, coarse: UnchangedAxis | Grouping) -> list[Any]:
     """Return the labels of a coarser step for those of the finest; cells of a column that is kept are what they are."""
-    if isinstance(finest, KeptAxis) or isinstance(coarse, KeptAxis):
+    if isinstance(finest, UnchangedAxis) or isinstance(coarse, UnchangedAxis):
         return cells
     label_of = dict(zip(finest.labels, coarse.labels, strict=True))
     return [label_of[cell] for cell in cells]
@@ -140,13 +140,13 @@ def merged_recoding(
     policy: Policy,
     engine: Engine,
     recoding: Recoding,
-    asked: RowsAsked,
+    releasable: ReleasableRows,
 ) -> MergedRecoding:
     """Merge the classes of a table that break the model; where no row is saved by that, nothing is merged.
 
     Parameters
     ----------
-    asked : RowsAsked
+    releasable : ReleasableRows
         Which rows may be released, and the requirements on their sensitive values.
 
     Notes
@@ -161,12 +161,12 @@ def merged_recoding(
     people = [*([] if policy.unit is None else [policy.unit]), *(candidate.key for candidate in policy.candidates)]
     if not types or (people and is_too_large(source, engine)):
         return plain
-    rules = [rule for rule in asked.rules if rule.bounds_something]
+    rules = [rule for rule in releasable.rules if rule.bounds_something]
     sensitive = [rule.name for rule in rules]
     extra = [name for name in dict.fromkeys((*sensitive, *people)) if name not in types]
     kinds = {**types, **({} if policy.unit is None else {policy.unit: pa.string()})}
     schema = pa.schema([(name, kinds.get(name) or source.schema.field(name).type) for name in (*types, *extra)])
-    function = RecodeRows(recoding=finest, schema=schema, needed=asked.needed, unit=policy.unit)
+    function = RecodeRows(recoding=finest, schema=schema, needed=releasable.needed, unit=policy.unit)
     read = SensitiveValueMap.of(rules, schema)
     recoded = engine.map_batches(engine.map_batches(source, function, schema), read, read.schema, same_rows=True)
     (cells,) = engine.count_sets(recoded, [tuple(schema.names)])

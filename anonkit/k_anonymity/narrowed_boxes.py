@@ -52,7 +52,7 @@ class Stretch:
     """True when fewer than k rows are missing: they are indistinguishable from the rest of this part."""
 
 
-def held_by(codes: NDArray[np.integer], n_codes: int, holders: Holders) -> NDArray[np.int64]:
+def holder_counts(codes: NDArray[np.integer], n_codes: int, holders: Holders) -> NDArray[np.int64]:
     """Count the rows (distinct holders, where they are fewest) that have each code, shape (n_codes,)."""
     whole = codes.astype(np.int64)
     if not holders:
@@ -81,16 +81,16 @@ def pool_rare(column: CodedColumn, k: int, holders: Holders = ()) -> CodedColumn
     """
     if column.ordered:
         return column
-    held = held_by(column.codes, column.size, holders)
+    counts = holder_counts(column.codes, column.size, holders)
     missing = np.zeros(column.size, dtype=bool)
     if column.missing is not None:
         missing[column.missing] = True
-    pooled = held < k
+    pooled = counts < k
     if not pooled.any():
         return column
     while _holders(column, pooled, holders) < k and not pooled.all():
         rest = np.flatnonzero(~pooled & ~missing)
-        pooled[rest[np.argmin(held[rest])] if rest.size else column.missing] = True
+        pooled[rest[np.argmin(counts[rest])] if rest.size else column.missing] = True
     listed = np.flatnonzero(~pooled & ~missing)
     recode = np.full(column.size, listed.size, dtype=np.int32)
     recode[listed] = np.arange(listed.size, dtype=np.int32)
@@ -136,12 +136,12 @@ def cut_parts(
         if bins is not None:
             cuts = [cuts[at] for at in equal_width_cuts([point for _, point in cuts], bins)]
     present = np.arange(column.size) < n_values
-    tells_missing = _holders(column, ~present, holders) >= k and _holders(column, present, holders) >= k
-    if bins is None and len(cuts) == n_values - 1 and (tells_missing or column.missing is None):
+    shows_missing = _holders(column, ~present, holders) >= k and _holders(column, present, holders) >= k
+    if bins is None and len(cuts) == n_values - 1 and (shows_missing or column.missing is None):
         return column
     part = np.searchsorted([at for at, _ in cuts], np.arange(column.size), side="right").astype(np.int32)
     values: list[object] = [Stretch(None), *(Stretch(point) for _, point in cuts)]
-    if tells_missing:
+    if shows_missing:
         part[n_values:] = len(values)
         values.append(None)
     elif column.missing is not None:
@@ -239,12 +239,12 @@ def _parts(column: CodedColumn, k: int, holders: Holders) -> IntArray:
         part = np.arange(column.size) // max(width, 1)
         part[n_values:] = column.size
         return part
-    held = held_by(column.codes, column.size, holders)
+    counts = holder_counts(column.codes, column.size, holders)
     part = np.arange(column.size)
-    rare = held < k
-    while rare.any() and not rare.all() and held_by((~rare[column.codes]).astype(np.int64), 2, holders)[0] < k:
+    rare = counts < k
+    while rare.any() and not rare.all() and holder_counts((~rare[column.codes]).astype(np.int64), 2, holders)[0] < k:
         rest = np.flatnonzero(~rare)
-        rare[rest[np.argmin(held[rest])]] = True
+        rare[rest[np.argmin(counts[rest])]] = True
     part[rare] = column.size
     return part
 
@@ -293,7 +293,7 @@ def shown_boxes(
     regions = recoding.regions()
     leaves = [number for number, node in enumerate(recoding.nodes) if node is None]
     sets: list[tuple[tuple[int, ...], ...]] = []
-    held: list[list[int]] = []
+    set_of_boxes: list[list[int]] = []
     for axis, (narrow, index) in enumerate(zip(shown, of_box, strict=True)):
         known: dict[tuple[int, ...], int] = {}
         own = [frozenset(members) for members in narrow]
@@ -305,5 +305,5 @@ def shown_boxes(
             else:  # what no row can be in shows nothing
                 found.append(0)
         sets.append(tuple(known))
-        held.append(found)
-    return NarrowedBoxes(sets=tuple(sets), held=tuple(zip(*held, strict=True)))
+        set_of_boxes.append(found)
+    return NarrowedBoxes(sets=tuple(sets), set_indices=tuple(zip(*set_of_boxes, strict=True)))

@@ -45,7 +45,7 @@ from anonkit.policy.declaration import Policy
 from anonkit.policy.survey_weights import ShownWeights
 from anonkit.policy.target_task import Task, as_numbers, task_from_values
 from anonkit.protocols import Engine, Source
-from anonkit.published.recoding import GlobalRecoding, KeptAxis
+from anonkit.published.recoding import GlobalRecoding, UnchangedAxis
 from anonkit.report.blocks import JsonObject
 
 CLASSES_APART = 32
@@ -216,7 +216,7 @@ class Prepared:
     """Requirements on every equivalence class, k first."""
     notes: tuple[str, ...]
     """Notes for the owner on the table."""
-    kept: frozenset[str] = frozenset()
+    kept_columns: frozenset[str] = frozenset()
     """Columns of which at least two parts must be released."""
     detail_weights: Mapping[str, float] = field(default_factory=dict)
     """Worth of the detail of a column, above 0; 1 of one that is not in it."""
@@ -321,7 +321,7 @@ def prepare(
             *candidate_requirements(model.k, candidates),
         ],
         notes=(*_blank_notes(columns), *guide.notes),
-        kept=frozenset(policy.kept) & frozenset(names),
+        kept_columns=frozenset(policy.kept) & frozenset(names),
         detail_weights=policy.detail_weights,
         rows=usable if preparation.exact_numbers else None,
         steps={own.name: own.step for own in declared if own.step is not None},
@@ -347,7 +347,7 @@ def _usable_rows(source: Source, policy: Policy, engine: Engine, held_out: str |
     schema = pa.schema(
         [(name, pa.string() if name == policy.unit else source.schema.field(name).type) for name in names if name]
     )
-    as_it_is = GlobalRecoding(columns=tuple(KeptAxis(name=name) for name in policy.quasi_identifiers))
+    as_it_is = GlobalRecoding(columns=tuple(UnchangedAxis(name=name) for name in policy.quasi_identifiers))
     usable = RecodeRows(recoding=as_it_is, schema=schema, needed=needed, unit=policy.unit)
     return engine.keep(engine.map_batches(source, usable, schema))
 
@@ -356,7 +356,7 @@ def _free_codes(
     column: CodedColumn, declared: Column, preparation: Preparation, k: int, holders: Holders
 ) -> CodedColumn:
     """Return the codes that a search may distinguish in a column without a hierarchy."""
-    if preparation.exact_numbers and holds_numbers(column):
+    if preparation.exact_numbers and is_of_numbers(column):
         return column
     if column.ordered and preparation.cut:
         return cut_parts(column, k, holders, bins=preparation.bins, bounds=declared.bounds)
@@ -365,7 +365,7 @@ def _free_codes(
     return column
 
 
-def holds_numbers(column: CodedColumn) -> bool:
+def is_of_numbers(column: CodedColumn) -> bool:
     """Return True if the values of a column are numbers, one at least."""
     first = next((value for value in column.values if value is not None), None)
     return column.ordered and isinstance(first, int | float | Decimal)

@@ -112,7 +112,7 @@ class AnonymityModel:
         """Largest share of rows that may be left out, in [0, 1]; 0 for methods without `max_suppression`."""
         return float(getattr(self, "max_suppression", 0.0))
 
-    def asked_of(self, policy: Policy) -> dict[str, Diversity]:
+    def required_of(self, policy: Policy) -> dict[str, Diversity]:
         """Return the diversity required of each sensitive column; nothing where it has a cap instead."""
         of_columns = _of_columns(policy)
         return {name: self.diversity.with_own(of_columns.get(name, Diversity())) for name in policy.sensitive}
@@ -133,8 +133,8 @@ class AnonymityModel:
                     f"is not",
                     "leave such rows out of the table before",
                 )
-        if self.diversity.asked() and policy.columns and not policy.sensitive:
-            requirements = ", ".join(self.diversity.asked())
+        if self.diversity.required() and policy.columns and not policy.sensitive:
+            requirements = ", ".join(self.diversity.required())
             raise PolicyError(
                 f"{requirements}: no column is sensitive",
                 f"{option('sensitive', ['NAME'])}; the target may be sensitive too",
@@ -142,8 +142,8 @@ class AnonymityModel:
         rows = policy.person_rows
         of_columns = _of_columns(policy)
         whole_set = rows is not None and rows.whole_set
-        if whole_set and (self.diversity.asked() or of_columns):
-            every = dict.fromkeys(each for own in (self.diversity, *of_columns.values()) for each in own.asked())
+        if whole_set and (self.diversity.required() or of_columns):
+            every = dict.fromkeys(each for own in (self.diversity, *of_columns.values()) for each in own.required())
             raise PolicyError(
                 f"{', '.join(every)}: not covered where k holds for a person's whole set of rows",
                 "whole_person = false counts the sensitive values among the people who share one row",
@@ -155,7 +155,7 @@ class AnonymityModel:
             missing_is_value=policy.missing_is_value,
             diversity=self.diversity,
             of_columns=of_columns,
-            capped=tuple(name for name, own in self.asked_of(policy).items() if not (whole_set or own.asked())),
+            capped=tuple(name for name, own in self.required_of(policy).items() if not (whole_set or own.required())),
             unit=policy.unit,
             rows_known=None if rows is None else ALL_ROWS if rows.whole_set else ONE_ROW,
             candidates=tuple(CountedCandidate(columns=candidate.columns) for candidate in policy.candidates),
@@ -178,7 +178,7 @@ def _of_columns(policy: Policy) -> dict[str, Diversity]:
     """Return the requirements of sensitive columns on their own values, of those that have one."""
     columns = ((name, policy.column(name)) for name in policy.sensitive)
     required = {name: Diversity(l=column.l, t=column.t, alpha=column.alpha) for name, column in columns}
-    return {name: own for name, own in required.items() if own.asked()}
+    return {name: own for name, own in required.items() if own.required()}
 
 
 def _as_text(recursive: object) -> str | None:

@@ -21,7 +21,7 @@ import pyarrow as pa
 from anonkit.domains.coded_columns import IntArray
 from anonkit.domains.domain_codes import cell_numbers, clamped, codes_of_cells
 from anonkit.policy.public_domains import CategoricalAttribute, NumericAttribute, PublicAttribute
-from anonkit.published.recoding import CategoryAxis, Grouping, IntervalAxis, KeptAxis, unique_labels
+from anonkit.published.recoding import CategoryAxis, Grouping, IntervalAxis, UnchangedAxis, unique_labels
 
 Scheme = tuple[int, ...]
 """Level of each column, 0 the finest; its number of levels where it is not shown."""
@@ -121,12 +121,12 @@ class PublicLevels:
         parts = np.searchsorted(cuts, np.where(absent, low, numbers), side="right").astype(np.int64)
         return np.where(absent, self.axis.size - 1, parts) if self.attribute.has_missing else parts
 
-    def recoding(self, level: int) -> KeptAxis | Grouping:
+    def recoding(self, level: int) -> UnchangedAxis | Grouping:
         """Return the published axis of the column at a level at which it is shown."""
         if isinstance(self.axis, CategoryAxis):
-            return KeptAxis(name=self.name) if level == 0 else Grouping(axis=self.axis, labels=self.labels[level])
-        kept = np.flatnonzero(np.diff(self.groups[level][: len(self.axis.cuts) + 1]))
-        cuts = tuple(self.axis.cuts[at] for at in kept.tolist())
+            return UnchangedAxis(name=self.name) if level == 0 else Grouping(axis=self.axis, labels=self.labels[level])
+        inner_cuts = np.flatnonzero(np.diff(self.groups[level][: len(self.axis.cuts) + 1]))
+        cuts = tuple(self.axis.cuts[at] for at in inner_cuts.tolist())
         axis = IntervalAxis(name=self.name, cuts=cuts, has_missing=self.axis.has_missing)
         return Grouping(axis=axis, labels=tuple(axis.label([part]) for part in range(axis.size)))
 

@@ -34,7 +34,7 @@ from anonkit.policy.survey_weights import KEY as WEIGHT
 from anonkit.policy.target_task import Task
 from anonkit.promises.no_values import FOLDING, NO_VALUES
 from anonkit.protocols import COUNT, Draft, Engine, OwnTable, Progress, Source
-from anonkit.published.recoding import MASK, GlobalRecoding, Grouping, KeptAxis, MeanAxis, Recoding
+from anonkit.published.recoding import MASK, GlobalRecoding, Grouping, MeanAxis, Recoding, UnchangedAxis
 from anonkit.report.blocks import Action, ColumnFacts, JsonObject, ReportColumn
 
 
@@ -113,7 +113,7 @@ def _codes(column: pa.ChunkedArray) -> NDArray[np.int64]:
     return np.asarray(encoded.indices.to_numpy(zero_copy_only=False), np.int64)
 
 
-_NOTHING_KEPT = "every level that tells something of it would have made groups too small"
+_TOO_DETAILED = "every level that tells something of it would have made groups too small"
 _AVERAGED = "declared weight: rows of a class show its mean weight"
 _MEAN = "each row shows the mean of its group, rounded to a multiple of {:.15g}"
 _NO_FACTS: ColumnFacts = {}
@@ -221,7 +221,7 @@ def draft_recoded(
     )
 
 
-def _refuse_unkept(kept: Sequence[str], data: Source, engine: Engine, hint: str) -> None:
+def _refuse_unkept(kept_columns: Sequence[str], data: Source, engine: Engine, hint: str) -> None:
     """Refuse a release that shows fewer than two parts of a column to be kept, counted on the recoded rows.
 
     Raises
@@ -229,10 +229,10 @@ def _refuse_unkept(kept: Sequence[str], data: Source, engine: Engine, hint: str)
     GuaranteeError
         It shows none, or one.
     """
-    shown = [name for name in kept if name in data.schema.names]
+    shown = [name for name in kept_columns if name in data.schema.names]
     counts = engine.count_sets(data, [(name,) for name in shown]) if shown else []
     n_parts = {name: table.num_rows for name, table in zip(shown, counts, strict=True)}
-    for name in kept:
+    for name in kept_columns:
         if n_parts.get(name, 0) < _FEWEST_PARTS:
             raise unkept(name, hint)
 
@@ -327,7 +327,7 @@ def _outlines(policy: Policy, recoding: Recoding) -> dict[str, Any]:
     axes = recoding.columns if isinstance(recoding, GlobalRecoding) else recoding.axes
     shown: dict[str, set[str | None]] = {}
     for column in axes:
-        if column.name not in named or isinstance(column, KeptAxis):
+        if column.name not in named or isinstance(column, UnchangedAxis):
             continue
         levels = (column.labels, *(column.coarser or ())) if isinstance(column, Grouping) else ()
         groups = () if isinstance(column, Grouping) else (column.named or ())
@@ -396,7 +396,7 @@ def _column_entries(policy: Policy, recoding: Recoding, column_facts: Mapping[st
             facts: ColumnFacts = {**facts_of_column, **recoded[name]}
             entries.append(_entry(policy, name, action, **facts))
         else:
-            dropped: ColumnFacts = {"reason": _NOTHING_KEPT, **facts_of_column}
+            dropped: ColumnFacts = {"reason": _TOO_DETAILED, **facts_of_column}
             entries.append(_entry(policy, name, "dropped", **dropped))
     for name, column in policy.columns.items():
         if column.role in (Role.IDENTIFIER, Role.UNIT):
@@ -439,10 +439,10 @@ def _describe_columns(recoding: Recoding) -> dict[str, ColumnFacts]:
     }
 
 
-def _describe(column: KeptAxis | Grouping, merged: bool) -> ColumnFacts:
+def _describe(column: UnchangedAxis | Grouping, merged: bool) -> ColumnFacts:
     if isinstance(column, MeanAxis):
         return {"detail": "means", "reason": _MEAN.format(column.unit)}
-    if isinstance(column, KeptAxis):
+    if isinstance(column, UnchangedAxis):
         return {"detail": "full"}
     levels = (column.labels, *((column.coarser or ()) if merged else ()))
     values = list(dict.fromkeys(label for labels in levels for label in labels))

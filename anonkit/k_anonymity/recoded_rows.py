@@ -173,7 +173,7 @@ def places_among(columns: Mapping[str, pa.Array], classes: pa.Table, n_rows: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class RowsAsked:
+class ReleasableRows:
     """The rows that may be released, and the requirements on their sensitive values."""
 
     needed: tuple[str, ...]
@@ -183,7 +183,7 @@ class RowsAsked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class UsableRows(RowsAsked):
+class UsableRows(ReleasableRows):
     """Numbers of releasable and of left-out rows of a table, before any equivalence class is counted.
 
     Every left-out row has exactly one reason: a row that misses a needed cell and a unit counts as `n_missing`.
@@ -251,7 +251,7 @@ class RowRules:
 
     @classmethod
     def of(cls, policy: Policy) -> RowRules:
-        """Ask the quasi-identifiers of a policy."""
+        """Take the quasi-identifiers of a policy."""
         needed, forbidden, checked = [], [], []
         for name in policy.quasi_identifiers:
             column, missing = policy.column(name), policy.missing_of(name)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.published.recoding import CategoryAxis, GlobalRecoding, Grouping, IntervalAxis, KeptAxis, Recoding
+from anonkit.published.recoding import CategoryAxis, GlobalRecoding, Grouping, IntervalAxis, Recoding, UnchangedAxis
 
 _FloatArray = NDArray[np.float64]
 
@@ -65,13 +65,13 @@ def recoded_shares(
     }
     if isinstance(recoding, GlobalRecoding):
         column = next((column for column in recoding.columns if column.name == name), None)
-        return None if column is None or isinstance(column, KeptAxis) else _grouped(column, source, counts)
+        return None if column is None or isinstance(column, UnchangedAxis) else _grouped(column, source, counts)
     at = next((at for at, axis in enumerate(recoding.axes) if axis.name == name), None)
     if at is None:
         return None
     axis = recoding.axes[at]
-    held = dict.fromkeys(region[at] for region in recoding.regions().values())  # boxes share their sets of parts
-    sets = {axis.label(sorted(parts)): sorted(parts) for parts in held}
+    members = dict.fromkeys(region[at] for region in recoding.regions().values())  # boxes share their sets of parts
+    sets = {axis.label(sorted(parts)): sorted(parts) for parts in members}
     return _spread(axis, source, counts, sets, most)
 
 

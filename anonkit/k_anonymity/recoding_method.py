@@ -47,9 +47,9 @@ from anonkit.published.recoding import (
     GlobalRecoding,
     Grouping,
     IntervalAxis,
-    KeptAxis,
     LocalRecoding,
     Recoding,
+    UnchangedAxis,
     unique_labels,
 )
 from anonkit.randomness import Randomness
@@ -104,8 +104,8 @@ def _opened_axis(axis: IntervalAxis | CategoryAxis) -> IntervalAxis | CategoryAx
     return replace(axis, has_missing=True)
 
 
-def _opened_column(column: KeptAxis | Grouping) -> KeptAxis | Grouping:
-    if isinstance(column, KeptAxis):
+def _opened_column(column: UnchangedAxis | Grouping) -> UnchangedAxis | Grouping:
+    if isinstance(column, UnchangedAxis):
         return column
     axis, labels = column.axis, list(column.labels)
     missing = labels.pop() if axis.has_missing else None
@@ -243,7 +243,7 @@ class RecodingMethod(AnonymityModel, ABC):
             prepared = prepare(searched, policy, engine, self, self.preparation, usable.rules, mark)
             result = self.find_recoding(prepared, rng=rng, progress=progress)
             found = result.recoding
-            refuse_dropped(prepared.kept, found.published if isinstance(found, GroupedRecoding) else found)
+            refuse_dropped(prepared.kept_columns, found.published if isinstance(found, GroupedRecoding) else found)
         draft = draft_recoded(
             self,
             source,
@@ -272,7 +272,7 @@ class RecodingMethod(AnonymityModel, ABC):
         )
 
 
-def refuse_too_many(n_suppressed: int, n_rows: int, limit: int, *, kept: Collection[str] = ()) -> None:
+def refuse_too_many(n_suppressed: int, n_rows: int, limit: int, *, kept_columns: Collection[str] = ()) -> None:
     """Refuse a recoding under which more rows than the limit, or all rows, would be left out.
 
     Raises
@@ -281,10 +281,10 @@ def refuse_too_many(n_suppressed: int, n_rows: int, limit: int, *, kept: Collect
         For a search that may drop every quasi-identifier but those to be kept: then the model cannot be reached.
     """
     if n_suppressed > limit or n_suppressed == n_rows:
-        raise unreachable(kept=kept)
+        raise unreachable(kept_columns=kept_columns)
 
 
-def refuse_dropped(kept: Collection[str], recoding: Recoding) -> None:
+def refuse_dropped(kept_columns: Collection[str], recoding: Recoding) -> None:
     """Refuse a recoding that drops a column of which at least two parts must be released.
 
     Raises
@@ -293,7 +293,7 @@ def refuse_dropped(kept: Collection[str], recoding: Recoding) -> None:
         There is one.
     """
     columns = recoding.columns if isinstance(recoding, GlobalRecoding) else recoding.axes
-    dropped = sorted(set(kept) - {column.name for column in columns})
+    dropped = sorted(set(kept_columns) - {column.name for column in columns})
     if dropped:
         raise unkept(dropped[0], f"raise {option('max_suppression')}, ask for a smaller k, or do not keep it")
 
@@ -316,10 +316,10 @@ def undecided(k: int, policy: Policy, failure: GuaranteeError, advice: str = "")
     )
 
 
-def unreachable(*, kept: Collection[str] = ()) -> GuaranteeError:
+def unreachable(*, kept_columns: Collection[str] = ()) -> GuaranteeError:
     """Return the error for a table of which no recoding meets the privacy model and shows the columns to be kept."""
-    if kept:
-        columns = ", ".join(map(repr, sorted(kept)))
+    if kept_columns:
+        columns = ", ".join(map(repr, sorted(kept_columns)))
         return GuaranteeError(
             f"the promise cannot be reached with two parts of each column to be kept: {columns}",
             f"raise {option('max_suppression')}, ask for a smaller k, or keep fewer",

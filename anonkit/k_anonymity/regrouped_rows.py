@@ -12,7 +12,7 @@ from anonkit.k_anonymity.grouped_rows import GroupedRecoding
 from anonkit.k_anonymity.numbers_in_groups import group_numbers
 from anonkit.k_anonymity.preparing import Preparation, prepare
 from anonkit.k_anonymity.privacy_model import AnonymityModel
-from anonkit.k_anonymity.recoded_rows import RowsAsked
+from anonkit.k_anonymity.recoded_rows import ReleasableRows
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Engine, Source
 from anonkit.published.recoding import Centroids, GlobalRecoding, MeanAxis
@@ -27,7 +27,7 @@ def regrouped(
     policy: Policy,
     engine: Engine,
     recoding: GlobalRecoding,
-    asked: RowsAsked,
+    releasable: ReleasableRows,
 ) -> GroupedRecoding:
     """Return the groups of a release, found again in its table.
 
@@ -35,7 +35,7 @@ def regrouped(
     ----------
     recoding : GlobalRecoding
         As the release published it, its rows in groups.
-    asked : RowsAsked
+    releasable : ReleasableRows
         Which rows may be released, and the requirements on their sensitive values.
 
     Raises
@@ -43,7 +43,7 @@ def regrouped(
     GuaranteeError
         The table has other groups: it has changed since, or a column left the release because it showed one value.
     """
-    prepared = prepare(source, policy, engine, model, AS_THEY_ARE, asked.rules)
+    prepared = prepare(source, policy, engine, model, AS_THEY_ARE, releasable.rules)
     categories = GlobalRecoding(
         columns=tuple(column for column in recoding.columns if not isinstance(column, MeanAxis))
     )

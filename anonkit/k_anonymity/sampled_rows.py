@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from anonkit.domains.coded_columns import BoolArray, IntArray, combine
 from anonkit.domains.domain_codes import cell_keys, labels_of_cells
 from anonkit.domains.number_bins import UNKNOWN, Categories
-from anonkit.domains.rows_of_people import KeptRows, drawn_rows
+from anonkit.domains.rows_of_people import SelectRows, sampled_rows
 from anonkit.k_anonymity.public_levels import PublicLevels, Scheme
 from anonkit.k_anonymity.recoded_rows import is_among
 from anonkit.policy.public_domains import CategoricalAttribute
@@ -103,9 +103,9 @@ def _shown(scheme: Scheme, levels: Sequence[PublicLevels]) -> tuple[int, ...]:
 def _that_count(groups: Sequence[IntArray], rows: IntArray, needed: int) -> tuple[IntArray, IntArray]:
     """Return the class of each entry, and the rows that count of every class."""
     cells, n_cells = combine(groups, rows.size)
-    held = np.zeros(n_cells, dtype=np.int64)
-    np.add.at(held, cells, rows)
-    return cells, np.maximum(held - needed, 0)
+    sizes = np.zeros(n_cells, dtype=np.int64)
+    np.add.at(sizes, cells, rows)
+    return cells, np.maximum(sizes - needed, 0)
 
 
 def _detail_score(groups: Sequence[IntArray], rows: IntArray, needed: int, detail: float) -> int:
@@ -122,9 +122,9 @@ def _class_score(groups: Sequence[IntArray], classes: IntArray, rows: IntArray, 
     total = np.zeros(n_classes, dtype=np.int64)
     np.add.at(total, classes, rows)
     table[-1] = total - table.sum(axis=0)  # all the rest is one more group
-    held = np.maximum(table.sum(axis=1), 1)
-    whole, rest = np.divmod((table * table).sum(axis=1), held)
-    return int(((whole << STEP_BITS) + (rest << STEP_BITS) // held).sum())
+    sizes = np.maximum(table.sum(axis=1), 1)
+    whole, rest = np.divmod((table * table).sum(axis=1), sizes)
+    return int(((whole << STEP_BITS) + (rest << STEP_BITS) // sizes).sum())
 
 
 _WORD_BITS = 32
@@ -219,7 +219,7 @@ class _Units:
         return pa.RecordBatch.from_arrays([cell_keys(batch.column(self.unit))], names=[self.unit])
 
 
-def one_row_of_each(engine: Engine, source: OwnTable, unit: str, key: bytes) -> KeptRows:
+def one_row_of_each(engine: Engine, source: OwnTable, unit: str, key: bytes) -> SelectRows:
     """Return the batch function that keeps one row of each unit, drawn by secret words; rows of nobody are left out.
 
     Parameters
@@ -233,8 +233,8 @@ def one_row_of_each(engine: Engine, source: OwnTable, unit: str, key: bytes) -> 
     """
     column = engine.encode(engine.map_batches(source, _Units(unit), pa.schema([(unit, pa.string())])), [unit])[0]
     words = keyed_words(key, 0, 0, column.codes.size, word_bits=64).reshape(-1)
-    keep = drawn_rows(column.codes, 1, words.astype(np.uint64, copy=False))
-    return KeptRows.of(keep if column.missing is None else keep & (column.codes != column.missing))
+    keep = sampled_rows(column.codes, 1, words.astype(np.uint64, copy=False))
+    return SelectRows.of(keep if column.missing is None else keep & (column.codes != column.missing))
 
 
 def shown_columns(batch: pa.RecordBatch, levels: Sequence[PublicLevels], scheme: Scheme) -> dict[str, pa.Array]:

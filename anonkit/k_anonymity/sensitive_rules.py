@@ -81,8 +81,8 @@ class Caps:
         ends : array, optional
             As in `HistogramRequirement`.
         """
-        held = np.minimum(_within(counts, ends), everybody)
-        caps = [_cap(int(count), everybody) for count in held]
+        most = np.minimum(_within(counts, ends), everybody)
+        caps = [_cap(int(count), everybody) for count in most]
         return cls.listed(zip(column.values, caps, strict=True))
 
     @classmethod
@@ -178,7 +178,7 @@ class SensitiveRule:
     """The requirements on the values of one sensitive column, and the definition of a value."""
 
     name: str
-    asked: Diversity
+    required: Diversity
     no_values: frozenset[str] | None = frozenset(NO_VALUES)
     """Folded strings that are none; None: strings are not folded either, as in version 0.1."""
     missing_is_value: bool = False
@@ -193,7 +193,7 @@ class SensitiveRule:
     @property
     def bounds_something(self) -> bool:
         """Return True if a class could break it."""
-        return self.caps is not None or self.asked.bounds_something
+        return self.caps is not None or self.required.bounds_something
 
     def stated(self, declared: Column) -> StatedValues:
         """Return the statement of `params.json` on the values of the column."""
@@ -245,12 +245,12 @@ def plain_rules(model: AnonymityModel, policy: Policy) -> tuple[SensitiveRule, .
     return tuple(
         SensitiveRule(
             name=name,
-            asked=required,
+            required=required,
             no_values=frozenset(NO_VALUES) - {folded_text(text) for text in policy.column(name).domain_values or ()},
             missing_is_value=name in policy.missing_is_value,
-            caps=Caps() if capped and not required.asked() else None,
+            caps=Caps() if capped and not required.required() else None,
         )
-        for name, required in model.asked_of(policy).items()
+        for name, required in model.required_of(policy).items()
     )
 
 
@@ -440,5 +440,5 @@ class UsableValues:
     def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
         """Leave out rows that miss a needed cell, or have no unit."""
         dropped = any_missing(batch, self.needed) | are_nobodys(batch, self.unit)
-        kept = batch.filter(pa.array(~dropped)) if dropped.any() else batch
-        return SensitiveValueMap.of(self.rules, self.schema)(kept.select(self.schema.names), row)
+        usable = batch.filter(pa.array(~dropped)) if dropped.any() else batch
+        return SensitiveValueMap.of(self.rules, self.schema)(usable.select(self.schema.names), row)

@@ -24,7 +24,7 @@ from anonkit.k_anonymity.numbers_in_groups import rows_as_batch
 from anonkit.k_anonymity.preparing import prepare
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_draft import draft_recoded
-from anonkit.k_anonymity.recoded_rows import RowRecoding, RowsAsked, UsableRows, count_usable_rows
+from anonkit.k_anonymity.recoded_rows import ReleasableRows, RowRecoding, UsableRows, count_usable_rows
 from anonkit.k_anonymity.recoding_method import undecided
 from anonkit.k_anonymity.regrouped_rows import AS_THEY_ARE, regrouped
 from anonkit.k_anonymity.search.equivalence import Partition
@@ -48,9 +48,9 @@ from anonkit.published.recoding import (
     GlobalRecoding,
     Grouping,
     IntervalAxis,
-    KeptAxis,
     LocalRecoding,
     Recoding,
+    UnchangedAxis,
     recoding_from_dict,
 )
 from anonkit.randomness import Randomness
@@ -62,13 +62,13 @@ def open_centroids(
     policy: Policy,
     engine: Engine,
     recoding: GlobalRecoding,
-    asked: RowsAsked,
+    releasable: ReleasableRows,
 ) -> GlobalRecoding:
     """Return the recoding with those centroids alone that stay open for a table.
 
     Parameters
     ----------
-    asked : RowsAsked
+    releasable : ReleasableRows
         Which rows may be released, and the requirements on their sensitive values.
 
     Privacy
@@ -77,7 +77,7 @@ def open_centroids(
     is shown is counted anew.
     """
     assert recoding.centroids is not None  # noqa: S101 - whoever calls has looked
-    prepared = prepare(source, policy, engine, model, AS_THEY_ARE, asked.rules)
+    prepared = prepare(source, policy, engine, model, AS_THEY_ARE, releasable.rules)
     batch = rows_as_batch(prepared, [column.name for column in recoding.columns])
     shown, unknown = recoding.apart_from_means(batch)
     numbers = {name: batch.column(name) for name in recoding.mean_names}
@@ -285,7 +285,7 @@ class Recoded(AnonymityModel):
         divided = self.recoding.as_divided if isinstance(self.recoding, LocalRecoding) else self.recoding
         return merged_recoding(self, source, policy, engine, divided, usable)
 
-    def as_released(self, source: Source, policy: Policy, engine: Engine, asked: RowsAsked) -> RowRecoding:
+    def as_released(self, source: Source, policy: Policy, engine: Engine, releasable: ReleasableRows) -> RowRecoding:
         """Return the rows of the table as the earlier release showed them.
 
         Raises
@@ -294,9 +294,9 @@ class Recoded(AnonymityModel):
             Its rows were grouped by their numbers, and the table has other groups.
         """
         if isinstance(self.recoding, GlobalRecoding) and self.recoding.in_groups:
-            return regrouped(self, source, policy, engine, self.recoding, asked)
+            return regrouped(self, source, policy, engine, self.recoding, releasable)
         if self.recoding.merged:
-            return merged_recoding(self, source, policy, engine, self.recoding, asked)
+            return merged_recoding(self, source, policy, engine, self.recoding, releasable)
         return self.recoding
 
     def guarantee(self, policy: Policy) -> KAnonymity:
@@ -326,7 +326,7 @@ class Recoded(AnonymityModel):
         return [name for name in policy.quasi_identifiers if name not in released]
 
     @property
-    def _recoded(self) -> Sequence[KeptAxis | Grouping | IntervalAxis | CategoryAxis]:
+    def _recoded(self) -> Sequence[UnchangedAxis | Grouping | IntervalAxis | CategoryAxis]:
         return self.recoding.columns if isinstance(self.recoding, GlobalRecoding) else self.recoding.axes
 
     def _refuse_strangers(self, source: Source, policy: Policy) -> None:
@@ -339,7 +339,7 @@ class Recoded(AnonymityModel):
         for column in self._recoded:
             axis = column.axis if isinstance(column, Grouping) else column
             ordered = is_ordered(source.schema.field(column.name).type)
-            if not isinstance(axis, KeptAxis) and ordered is not isinstance(axis, IntervalAxis):
+            if not isinstance(axis, UnchangedAxis) and ordered is not isinstance(axis, IntervalAxis):
                 kind = "numbers or dates" if isinstance(axis, IntervalAxis) else "categories"
                 raise PolicyError(f"column {column.name!r} does not hold {kind}, as the earlier release did")
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from anonkit.domains.coded_columns import BoolArray, CodedColumn, IntArray, combine
 from anonkit.k_anonymity.privacy_model import AnonymityModel
-from anonkit.k_anonymity.recoded_rows import RecodeRows, RowRecoding, RowsAsked, is_among
+from anonkit.k_anonymity.recoded_rows import RecodeRows, ReleasableRows, RowRecoding, is_among
 from anonkit.k_anonymity.search.class_values import CountedPeople, at_most
 from anonkit.k_anonymity.search.equivalence import (
     AlphaK,
@@ -104,21 +104,21 @@ def diversity_requirements(
     """
     out: list[Requirement] = []
     for at, (rule, column) in enumerate(zip(rules, sensitive, strict=True)):
-        required, values, ends = rule.asked, column.codes.astype(np.int64), rule.ends(column)
+        required, values, ends = rule.required, column.codes.astype(np.int64), rule.ends(column)
         missing = None if rule.missing_is_value else column.missing
-        held = Holders(missing=missing, units=units, counted=None if counted is None else counted[at])
+        holders = Holders(missing=missing, units=units, counted=None if counted is None else counted[at])
         if required.l is not None:
-            out.append(DistinctL(values, required.l, ends=ends, **held))
+            out.append(DistinctL(values, required.l, ends=ends, **holders))
         if required.entropy_l is not None:
-            out.append(EntropyL(values, required.entropy_l, ends=ends, **held))
+            out.append(EntropyL(values, required.entropy_l, ends=ends, **holders))
         if required.recursive is not None:
-            out.append(RecursiveCL(values, *required.recursive, ends=ends, **held))
+            out.append(RecursiveCL(values, *required.recursive, ends=ends, **holders))
         if required.t is not None:
-            out.append(TCloseness(values, required.t, column.ordered, **held))
+            out.append(TCloseness(values, required.t, column.ordered, **holders))
         if required.alpha is not None and required.alpha < 1:
-            out.append(AlphaK(values, required.alpha, ends=ends, **held))
+            out.append(AlphaK(values, required.alpha, ends=ends, **holders))
         if rule.caps is not None:
-            out.append(CapByValue(values, rule.caps.of(column), ends=ends, **held))
+            out.append(CapByValue(values, rule.caps.of(column), ends=ends, **holders))
     return out
 
 
@@ -146,25 +146,25 @@ def violating_classes(
     policy: Policy,
     engine: Engine,
     recoding: RowRecoding,
-    asked: RowsAsked,
+    releasable: ReleasableRows,
 ) -> ViolatingClasses:
     """Recode a table and find the classes that are too small, or not diverse enough.
 
     Parameters
     ----------
-    asked : RowsAsked
+    releasable : ReleasableRows
         Which rows may be released, and the requirements on their sensitive values.
     """
-    types, rules = recoding.types(source.schema), [rule for rule in asked.rules if rule.bounds_something]
+    types, rules = recoding.types(source.schema), [rule for rule in releasable.rules if rule.bounds_something]
     names = [name for name in policy.quasi_identifiers if name in types]
     keys = (policy.unit, *(candidate.key for candidate in policy.candidates))
     watched = (*(rule.name for rule in rules), *keys)
     extra = [name for name in dict.fromkeys(watched) if name and name not in types]
-    kept = [*names, *extra] or source.schema.names[:1]  # a batch without columns has no rows
+    columns = [*names, *extra] or source.schema.names[:1]  # a batch without columns has no rows
     if policy.unit is not None:
         types = {**types, policy.unit: pa.string()}
-    schema = pa.schema([(name, types.get(name) or source.schema.field(name).type) for name in kept])
-    function = RecodeRows(recoding=recoding, schema=schema, needed=asked.needed, unit=policy.unit)
+    schema = pa.schema([(name, types.get(name) or source.schema.field(name).type) for name in columns])
+    function = RecodeRows(recoding=recoding, schema=schema, needed=releasable.needed, unit=policy.unit)
     recoded = engine.map_batches(source, function, schema)
     if policy.unit is not None and policy.person_rows is not None and policy.person_rows.whole_set:
         people = rare_people(recoded, engine, names, policy.unit, model.k)
@@ -258,12 +258,12 @@ class ViolatingValues:
 
     def violating(self, policy: Policy, engine: Engine, removed: pa.Table) -> pa.Table:
         """Return the classes that break a requirement on this column once some classes are removed."""
-        kept = ~self._are_in(removed)
+        remaining = ~self._are_in(removed)
         counted = None if self.people is None else [self._counted_people(self.people, policy, engine, removed)]
         requirements = diversity_requirements([self.rule], [self.column], counted=counted)
         broken = np.zeros(self.partition.n_classes, dtype=bool)
         for requirement in requirements:
-            broken |= requirement.violated(self.partition, kept)
+            broken |= requirement.violated(self.partition, remaining)
         cells = self.cells.filter(pa.array(broken[self.partition.classes]))
         classes = cells.group_by(list(self.names), use_threads=False).aggregate([(COUNT, "sum")])
         return classes.rename_columns([*self.names, COUNT]).select(removed.column_names).cast(removed.schema)
@@ -277,10 +277,10 @@ class ViolatingValues:
             left = engine.map_batches(left, WithoutClasses(removed), left.schema)
         (rows_of,) = engine.count_sets(left, [(self.column.name,)])
         people_of = engine.count_people(left, [self.column.name], unit)
-        held = at_most(rows_of.column(COUNT).to_numpy(), people_of.column(COUNT).to_numpy())
+        holders = at_most(rows_of.column(COUNT).to_numpy(), people_of.column(COUNT).to_numpy())
         everywhere = np.zeros(self.column.size, dtype=np.int64)
         code_of = {value: code for code, value in enumerate(self.column.values)}
-        everywhere[[code_of[value] for value in rows_of.column(self.column.name).to_pylist()]] = held
+        everywhere[[code_of[value] for value in rows_of.column(self.column.name).to_pylist()]] = holders
         valued = _with_value(left, engine, self.column, self.rule)
         anybody = int(at_most(np.asarray(valued.n_rows), _total(engine.count_people(valued, (), unit))))
         return CountedPeople(*of_classes, everywhere, anybody)

@@ -30,7 +30,7 @@ from anonkit.documents import ReportPart, named
 from anonkit.domains.domain_codes import cell_keys
 from anonkit.engines.reading.settled_tables import settled, with_keys, with_unit
 from anonkit.errors import AnonkitError, GuaranteeError, option, spoken
-from anonkit.k_anonymity.recoded_rows import RowRecoding, RowRules, RowsAsked, any_missing, is_among
+from anonkit.k_anonymity.recoded_rows import ReleasableRows, RowRecoding, RowRules, any_missing, is_among
 from anonkit.k_anonymity.stored_recoding import Recoded
 from anonkit.k_anonymity.violating_classes import WithValue, violating_classes
 from anonkit.ledger.fingerprint import Likeness, spelled_rows
@@ -231,7 +231,7 @@ def shown_rows(table: Source, engine: Engine, params: Mapping[str, Any], known: 
     policy = replace(policy, candidates=candidates)
     table = settled(with_keys(table, candidates, engine), policy, engine)
     needed = RowRules.of(policy).needed
-    required = RowsAsked(needed=needed, rules=method.rules(policy))
+    required = ReleasableRows(needed=needed, rules=method.rules(policy))
     recoding = method.as_released(table, policy, engine, required)
     clear = [
         column["name"]

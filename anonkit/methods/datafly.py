@@ -57,11 +57,11 @@ class Datafly(RecodingMethod):
             prepared.full_domain_levels(),
             prepared.requirements,
             limit,
-            kept=prepared.kept,
+            kept_columns=prepared.kept_columns,
             detail_weights=prepared.detail_weights,
         )
         node = datafly(lattice)
-        refuse_too_many(lattice.n_suppressed(node), prepared.n_rows, limit, kept=prepared.kept)
+        refuse_too_many(lattice.n_suppressed(node), prepared.n_rows, limit, kept_columns=prepared.kept_columns)
         return SearchResult(
             recoding=global_recoding(prepared, lattice.groups(node)),
             details={"name": self.name},

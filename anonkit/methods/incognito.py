@@ -73,12 +73,12 @@ class Incognito(RecodingMethod):
             prepared.full_domain_levels(),
             prepared.requirements,
             limit,
-            kept=prepared.kept,
+            kept_columns=prepared.kept_columns,
             detail_weights=prepared.detail_weights,
         )
         best = incognito(lattice, LOSSES[self.loss])
         if best is None:
-            raise unreachable(kept=prepared.kept)
+            raise unreachable(kept_columns=prepared.kept_columns)
         return SearchResult(
             recoding=global_recoding(prepared, lattice.groups(best.node)),
             details={"name": self.name, "loss": self.loss},

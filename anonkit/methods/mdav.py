@@ -12,8 +12,8 @@ from anonkit.domains.coded_columns import CodedColumn
 from anonkit.errors import ChoiceError, PolicyError, option
 from anonkit.k_anonymity.coded_axes import global_recoding
 from anonkit.k_anonymity.numbers_in_groups import group_numbers
-from anonkit.k_anonymity.preparing import Preparation, Prepared, holds_numbers
-from anonkit.k_anonymity.recoded_rows import RowRecoding, RowRules, RowsAsked
+from anonkit.k_anonymity.preparing import Preparation, Prepared, is_of_numbers
+from anonkit.k_anonymity.recoded_rows import ReleasableRows, RowRecoding, RowRules
 from anonkit.k_anonymity.recoding_method import RecodingMethod, SearchResult, refuse_too_many, unreachable
 from anonkit.k_anonymity.search.full_domain import Lattice, Node, datafly, granularity_loss, incognito
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder, full_detail
@@ -112,7 +112,7 @@ class MDAV(RecodingMethod):
     def find_recoding(self, prepared: Prepared, *, rng: Randomness, progress: Progress) -> SearchResult:
         """Choose the levels of the categories, then group the rows."""
         progress("generalizing", 0.0)
-        numbers = [c for c in prepared.columns if holds_numbers(c) and c.name not in prepared.hierarchies]
+        numbers = [c for c in prepared.columns if is_of_numbers(c) and c.name not in prepared.hierarchies]
         names = [column.name for column in numbers]
         others = [column for column in prepared.columns if column.name not in names]
         ladders = prepared.full_domain_levels()
@@ -147,19 +147,24 @@ class MDAV(RecodingMethod):
             return GlobalRecoding(columns=()), set()
         limit = int(self.max_suppression * prepared.n_rows)
         lattice = Lattice(
-            columns, ladders, prepared.requirements, limit, kept=prepared.kept, detail_weights=prepared.detail_weights
+            columns,
+            ladders,
+            prepared.requirements,
+            limit,
+            kept_columns=prepared.kept_columns,
+            detail_weights=prepared.detail_weights,
         )
         node: Node
         if lattice.n_nodes <= _FEW_NODES:
             best = incognito(lattice, granularity_loss)
             if best is None:
-                raise unreachable(kept=prepared.kept)
+                raise unreachable(kept_columns=prepared.kept_columns)
             node = best.node
         else:
             node = datafly(lattice)
-        refuse_too_many(lattice.n_suppressed(node), prepared.n_rows, limit, kept=prepared.kept)
+        refuse_too_many(lattice.n_suppressed(node), prepared.n_rows, limit, kept_columns=prepared.kept_columns)
         groups = lattice.groups(node)
-        known = {column.name for column in prepared.columns if not holds_numbers(column)} | set(prepared.hierarchies)
+        known = {column.name for column in prepared.columns if not is_of_numbers(column)} | set(prepared.hierarchies)
         mine = [column for column in columns if column.name in known]
         recoding = global_recoding(replace(prepared, columns=mine), groups)
         return recoding, {name for name, of_code in groups.items() if of_code is None}
@@ -181,7 +186,7 @@ def groups_again(source: Source, params: Mapping[str, Any], engine: Engine) -> R
     method = Recoded.from_params(params, max_suppression=1.0)
     policy = method.policy().resolve(source.schema.names, target_use=method.target_use)
     return method.as_released(
-        source, policy, engine, RowsAsked(needed=RowRules.of(policy).needed, rules=method.rules(policy))
+        source, policy, engine, ReleasableRows(needed=RowRules.of(policy).needed, rules=method.rules(policy))
     )
 
 

@@ -62,7 +62,7 @@ class Mondrian(RecodingMethod):
             ladders,
             numbers=prepared.numbers,
             jointly=prepared.jointly,
-            kept=prepared.kept,
+            kept_columns=prepared.kept_columns,
             detail_weights=prepared.detail_weights,
             hidden=prepared.hidden,
             brief=self.in_brief,

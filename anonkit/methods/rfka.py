@@ -17,7 +17,7 @@ from anonkit.k_anonymity.boxes_shown import box_facts
 from anonkit.k_anonymity.coded_axes import boxes_of, global_recoding, grouping_of, one_hot_grouping
 from anonkit.k_anonymity.declared_detail import Hierarchy, declared_grouping
 from anonkit.k_anonymity.held_out_labels import all_labels_parameter
-from anonkit.k_anonymity.narrowed_boxes import Pooled, Stretch, held_by
+from anonkit.k_anonymity.narrowed_boxes import Pooled, Stretch, holder_counts
 from anonkit.k_anonymity.preparing import Preparation, Prepared
 from anonkit.k_anonymity.recoding_method import RecodingMethod, SearchResult, refuse_too_many
 from anonkit.k_anonymity.search.box_tree import guided_boxes, joint_guide, relatedness
@@ -39,7 +39,7 @@ from anonkit.k_anonymity.search.top_down_specialization import FROM_K, Drop, Dro
 from anonkit.parameters import check_choice, check_integer, parameter
 from anonkit.policy.declaration import TargetUse
 from anonkit.protocols import Progress
-from anonkit.published.recoding import GlobalRecoding, Grouping, KeptAxis
+from anonkit.published.recoding import GlobalRecoding, Grouping, UnchangedAxis
 from anonkit.randomness import Randomness
 from anonkit.report.blocks import ColumnFacts, JsonObject
 
@@ -213,7 +213,7 @@ class RFKA(RecodingMethod):
         progress("choosing the detail", 0.0)
         limit = int(self.max_suppression * prepared.n_rows)
         chosen = self._chosen(columns, evidence, importance, prepared, limit)
-        refuse_too_many(int(chosen.suppressed.sum()), prepared.n_rows, limit, kept=prepared.kept)
+        refuse_too_many(int(chosen.suppressed.sum()), prepared.n_rows, limit, kept_columns=prepared.kept_columns)
         if self.tries_boxes and prepared.bears_boxes and not prepared.jointly:
             boxed = self._in_boxes(columns, evidence, importance, prepared, chosen)
             if boxed is not None:
@@ -253,7 +253,7 @@ class RFKA(RecodingMethod):
                 prepared.requirements,
                 ladders,
                 numbers=prepared.numbers,
-                kept=prepared.kept,
+                kept_columns=prepared.kept_columns,
                 detail_weights=prepared.detail_weights,
                 hidden=prepared.hidden,
             )
@@ -266,7 +266,7 @@ class RFKA(RecodingMethod):
             float(np.mean([getattr(one, figure) for one in both])) for figure in ("first", "second", "error")
         )
         recoding = boxes_of(columns, tree, prepared.hierarchies)
-        if before >= after + error or not prepared.kept <= {axis.name for axis in recoding.axes}:
+        if before >= after + error or not prepared.kept_columns <= {axis.name for axis in recoding.axes}:
             return None
         return SearchResult(
             recoding=recoding,
@@ -290,25 +290,27 @@ class RFKA(RecodingMethod):
             lists_values = self.features == "one-hot" and limit > 0  # without a row left out k rows hold what is kept
             ranking: Sequence[Feature] = _weighted(importance, prepared.detail_weights).ranking
             ranking = self._publishable(columns, ranking, prepared) if lists_values else ranking
-            selection = select_features(columns, ranking, prepared.requirements, limit, ladders, kept=prepared.kept)
+            selection = select_features(
+                columns, ranking, prepared.requirements, limit, ladders, kept_columns=prepared.kept_columns
+            )
             if lists_values:
                 selection = self._with_rest(columns, selection, prepared)
             accepted: dict[str, list[int]] = {column.name: [] for column in columns}
-            for feature in selection.kept:
+            for feature in selection.kept_features:
                 accepted[feature.column] += [] if feature.code is None else [feature.code]
             return _Chosen(
                 groups=selection.groups,
                 suppressed=selection.suppressed,
                 reasons=_greedy_reasons(selection.decisions),
                 accepted=accepted if self.features == "one-hot" else None,
-                details={"features_kept": len(selection.kept)},
+                details={"features_kept": len(selection.kept_features)},
                 owner={
                     "features": len(selection.decisions),
                     "rows_that_may_be_left_out": limit,
                     "rows_that_would_break_it": {
                         f"{decision.feature.column} {at}": decision.suppressed
                         for at, decision in enumerate(selection.decisions)
-                        if not decision.kept
+                        if not decision.is_kept
                     },
                 },
             )
@@ -319,7 +321,7 @@ class RFKA(RecodingMethod):
             prepared.requirements,
             limit,
             ladders,
-            kept=prepared.kept,
+            kept_columns=prepared.kept_columns,
             wished=() if self.drop_freely else [column.name for column in columns],
             detail_weights=prepared.detail_weights,
         )
@@ -344,7 +346,7 @@ class RFKA(RecodingMethod):
         self, columns: Sequence[CodedColumn], ranking: Sequence[Feature], prepared: Prepared
     ) -> Sequence[Feature]:
         """Leave out the values that fewer than k rows (people) hold: a recoding that keeps one discloses them."""
-        holders = {column.name: held_by(column.codes, column.size, prepared.holders) for column in columns}
+        holders = {column.name: holder_counts(column.codes, column.size, prepared.holders) for column in columns}
         return [
             feature for feature in ranking if feature.code is None or holders[feature.column][feature.code] >= self.k
         ]
@@ -355,18 +357,18 @@ class RFKA(RecodingMethod):
         """Drop kept values of a column, the rarest first, until k rows hold the others, or none does."""
         groups, decisions = dict(selection.groups), list(selection.decisions)
         for column in columns:
-            holders = held_by(column.codes, column.size, prepared.holders)
-            features = [feature for feature in decisions if feature.kept and feature.feature.column == column.name]
+            holders = holder_counts(column.codes, column.size, prepared.holders)
+            features = [feature for feature in decisions if feature.is_kept and feature.feature.column == column.name]
             features.sort(key=lambda feature: -int(holders[feature.feature.code or 0]))
             while features:
                 keys = np.full(column.size, column.size, dtype=np.int64)
                 codes = [feature.feature.code for feature in features if feature.feature.code is not None]
                 keys[codes] = codes
-                rest = held_by((keys == column.size)[column.codes], 2, prepared.holders)[1]
+                rest = holder_counts((keys == column.size)[column.codes], 2, prepared.holders)[1]
                 if rest == 0 or rest >= self.k:
                     break
                 given_up = features.pop()
-                decisions[decisions.index(given_up)] = replace(given_up, kept=False, level=None)
+                decisions[decisions.index(given_up)] = replace(given_up, is_kept=False, level=None)
                 keys[given_up.feature.code or 0] = column.size
                 groups[column.name] = number_groups(keys) if features else None
         suppressed = suppressed_rows(released_partition(columns, groups), prepared.requirements)
@@ -403,7 +405,7 @@ class RFKA(RecodingMethod):
         """Return the recoding of the columns as they were before the first bins of a hierarchy."""
         if chosen.accepted is None:
             return global_recoding(prepared, chosen.groups)
-        recoded: list[KeptAxis | Grouping] = []
+        recoded: list[UnchangedAxis | Grouping] = []
         for column in prepared.columns:
             groups, accepted = chosen.groups[column.name], chosen.accepted[column.name]
             if groups is None:
@@ -446,7 +448,7 @@ def _one_hot_numbers(
 def _greedy_reasons(decisions: Sequence[Decision]) -> dict[str, str]:
     """Return the reason why columns without kept values were dropped."""
     reasons: dict[str, str] = {}
-    used = {decision.feature.column for decision in decisions if decision.kept}
+    used = {decision.feature.column for decision in decisions if decision.is_kept}
     for decision in decisions:
         name = decision.feature.column
         if name in used or name in reasons:

@@ -170,8 +170,8 @@ def _has_cap(facts: _RecipeFacts) -> Found:
     rows = facts.policy.person_rows
     if not isinstance(facts.method, AnonymityModel) or (rows is not None and rows.whole_set):
         return None
-    wanted = facts.method.asked_of(facts.policy)
-    return _sensitive(facts, lambda column: not wanted[column.name].asked())
+    wanted = facts.method.required_of(facts.policy)
+    return _sensitive(facts, lambda column: not wanted[column.name].required())
 
 
 def _has_marks(facts: _RecipeFacts) -> Found:

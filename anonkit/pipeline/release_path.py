@@ -17,7 +17,7 @@ from anonkit.bundle.part_workers import HasWorkers, read_by, workers_of
 from anonkit.bundle.private_files import PrivateFolder, ReservedSpace
 from anonkit.bundle.signing import Signer
 from anonkit.bundle.stored_release import Release
-from anonkit.checks.kept_columns import check_kept
+from anonkit.checks.kept_columns import kept_column_checks
 from anonkit.checks.table_scans import copied_once
 from anonkit.checks.unchanged_columns import look_at_unchanged
 from anonkit.drafting.published_contacts import words_on_published
@@ -402,7 +402,7 @@ def _recounted(
         *answer_checks(promise, spool, draft, method_block(request.method), policy.unit),
         *_structure_checks(draft, policy),
         *_clear_checks(source, spool, schema),
-        *check_kept(spool, schema.names, policy.kept),
+        *kept_column_checks(spool, schema.names, policy.kept),
     ]
     _refuse_broken(checks, of_classes if promise.loss() is None else [])
     population = None

@@ -18,7 +18,7 @@ from anonkit.checks.requirements import Validation
 from anonkit.checks.sample_estimates import AgainstPopulation
 from anonkit.checks.validation import validate as validated
 from anonkit.pipeline.population_measures import PopulationFile
-from anonkit.utility.learning_process import KeptOut
+from anonkit.utility.learning_process import BlockedImports
 
 
 def without_pandas() -> None:
@@ -32,7 +32,7 @@ def without_pandas() -> None:
 
     if "pandas" in sys.modules:  # it is not imported again
         return
-    finder = KeptOut(("pandas",), thread=threading.get_ident())
+    finder = BlockedImports(("pandas",), thread=threading.get_ident())
     sys.meta_path.insert(0, finder)
     try:
         pa.array([])

@@ -201,7 +201,7 @@ def _matrix_of(where: str, location: str, folder: Path | None, encoding: str, ca
             ) from None
         except (OSError, UnicodeError, tomllib.TOMLDecodeError):
             raise _no_matrix(where, f"file {location!r}") from None
-    table = read_side_table(where, "response_matrix", location, folder, encoding, _holds_numbers)
+    table = read_side_table(where, "response_matrix", location, folder, encoding, _are_numbers)
     if table.rows and not any(map(_is_number, table.rows[0])):
         _check_header(where, table.line(0), table.rows[0], categories)
         table = table.without_first()
@@ -232,7 +232,7 @@ def _no_matrix(where: str, place: str) -> PolicyError:
     )
 
 
-def _holds_numbers(rows: Sequence[Sequence[str]]) -> bool:
+def _are_numbers(rows: Sequence[Sequence[str]]) -> bool:
     return all(_is_number(cell) for row in rows[1:] for cell in row)
 
 

@@ -62,7 +62,7 @@ class Bookkeeping:
             raise PolicyError(
                 "policy: budget_unit goes with budget_neighbours", f'budget_neighbours = "{ADJACENCIES[0]}"'
             )
-        if isinstance(self.ledger, str) and _holds_password(self.ledger):
+        if isinstance(self.ledger, str) and _has_password(self.ledger):
             raise PolicyError(
                 "policy: ledger holds a password, and policies are shown around",
                 "name host and database; PGPASSFILE, PGPASSWORD or ANONKIT_LEDGER hold what is secret",
@@ -105,7 +105,7 @@ def _number(raw: Mapping[str, Any], key: str, range_words: str, example: str) ->
     return float(value)
 
 
-def _holds_password(address: str) -> bool:
+def _has_password(address: str) -> bool:
     """Return True if more than a user comes before the host, or a parameter is called after a password."""
     before, at, _ = address.partition("://")[2].rpartition("@")
     keys = (pair.partition("=") for pair in re.split("[?&;]", address)[1:])

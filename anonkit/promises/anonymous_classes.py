@@ -95,9 +95,9 @@ class Diversity(ReportPart):
     @property
     def bounds_something(self) -> bool:
         """Return True if a class could break it."""
-        return bool(self.asked()) and self.asked() != {"alpha_k_anonymity": 1.0}
+        return bool(self.required()) and self.required() != {"alpha_k_anonymity": 1.0}
 
-    def asked(self) -> dict[str, Any]:
+    def required(self) -> dict[str, Any]:
         """Return the requirements by the field's names, without those that are None."""
         own = ((str(one.metadata["key"]), getattr(self, one.name)) for one in fields(self))
         return {name: value for name, value in own if value is not None}
@@ -276,10 +276,10 @@ class KAnonymity(
         return self.diversity.with_own(self.of_columns.get(name, Diversity()))
 
     @property
-    def all_asked(self) -> set[str]:
+    def all_required(self) -> set[str]:
         """Return the requirements on any sensitive attribute, by the field's names."""
         every = [self.diversity, *map(self.diversity_of, self.of_columns)]
-        return {name for each in every if each.bounds_something for name in each.asked()}
+        return {name for each in every if each.bounds_something for name in each.required()}
 
     @property
     def _who(self) -> str:
@@ -413,13 +413,13 @@ class KAnonymity(
                 "Guesses: up to (1 + p) / 2 of a group may hold one sensitive value, and a value that more than "
                 f"{exact_percent(EXEMPT_ABOVE)} of the table have is not capped: a guess of it is often right."
             )
-        if not self.all_asked:
+        if not self.all_required:
             another = "a column without a cap" if self.capped else "another column"
             out.append(
                 f"Homogeneity: when all members of a group share a value of {another} (the target included), that "
                 "value is learned about each of them without telling them apart."
             )
-        elif self.all_asked == {"l_diversity"}:
+        elif self.all_required == {"l_diversity"}:
             out.append(
                 "Skewness: distinct l-diversity counts values, not how often they occur. A value that nearly all "
                 "members of a group share can be guessed with little risk of error; t-closeness and entropy "
@@ -483,8 +483,8 @@ class KAnonymity(
 
     def verify(self, measured: RecountResult) -> list[Check]:
         """Compare the promise with an independent recount of the output."""
-        holds = measured.k >= self.k or (self.may_be_empty and measured.k == 0)
-        checks = [Check(name="k_anonymity", passed=holds, observed=measured.k, required=self.k)]
+        is_met = measured.k >= self.k or (self.may_be_empty and measured.k == 0)
+        checks = [Check(name="k_anonymity", passed=is_met, observed=measured.k, required=self.k)]
         if self.unit is not None:
             people = measured.people
             checks.append(
@@ -624,5 +624,5 @@ def _diversity_words(d: Diversity, unit: str | None) -> str:
 
 
 def _formal_words(d: Diversity, attributes: str) -> str:
-    extra = ", ".join(f"{name} = {value}" for name, value in d.asked().items() if d.bounds_something)
+    extra = ", ".join(f"{name} = {value}" for name, value in d.required().items() if d.bounds_something)
     return f"; in every class and for {attributes}: {extra}" if extra else ""

@@ -34,7 +34,7 @@ from anonkit.promises.guarantee import PrivacyLoss
 from anonkit.promises.noise_promises import (
     CENTRAL,
     CONDITIONS,
-    HOLDS_FOR_ALL,
+    COVERS_ALL_FILES,
     LARGE_LOSS,
     OWNER_BESIDES,
     POPULATION,
@@ -69,7 +69,7 @@ class ApproximateDP(CentralNoisePromise):
         return (
             f"{self._change} changes the probability of any result by at most a factor of {times}, plus "
             f"{_above(self.delta)}. That rest is not bounded: with so small a probability the release may show a row "
-            f"as it is. {HOLDS_FOR_ALL}"
+            f"as it is. {COVERS_ALL_FILES}"
         )
 
     def formal(self) -> str:

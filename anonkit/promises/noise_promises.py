@@ -92,7 +92,7 @@ def _rounded(loss: float, direction: str) -> str:
 
 POPULATION = "General patterns: what the table shows about people in general can be inferred about each person too."
 OWNER_BESIDES = "What the owner does with the table besides: only the files of the release are covered."
-HOLDS_FOR_ALL = "This holds for all files of the release together, whatever else an attacker knows."
+COVERS_ALL_FILES = "This holds for all files of the release together, whatever else an attacker knows."
 LARGE_LOSS = "A large privacy loss: what the release shows can depend on single rows visibly."
 
 
@@ -368,7 +368,9 @@ class CentralDP(CentralNoisePromise, keys=(*CENTRAL, "published_claim", *CONDITI
 
     def _claim(self) -> str:
         times = times_words(self.epsilon)
-        text = f"{self._change} changes the probability of any result by at most a factor of {times}. {HOLDS_FOR_ALL}"
+        text = (
+            f"{self._change} changes the probability of any result by at most a factor of {times}. {COVERS_ALL_FILES}"
+        )
         return text if self.published_claim is None else f"{text} {self.published_claim}"
 
     def formal(self) -> str:

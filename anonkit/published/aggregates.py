@@ -132,10 +132,14 @@ class Measurement(ParamsPart, keys=("kind", "by=by_names", "of", "grid", "rate",
         """Return the values by fewer columns, in the order given, added up over the others; shape (n_cells, parts)."""
         own = [column.name for column in self.by]
         shaped = self.values.reshape(*(column.domain.size for column in self.by), -1)
-        kept = [own.index(name) for name in names]
-        rest = tuple(at for at in range(len(own)) if at not in kept)
-        summed = np.moveaxis(shaped, kept, range(len(kept))) if not rest else shaped.transpose(*kept, *rest, len(own))
-        added = summed.sum(axis=tuple(range(len(kept), len(own)))) if rest else summed
+        own_axes = [own.index(name) for name in names]
+        rest = tuple(at for at in range(len(own)) if at not in own_axes)
+        summed = (
+            np.moveaxis(shaped, own_axes, range(len(own_axes)))
+            if not rest
+            else shaped.transpose(*own_axes, *rest, len(own))
+        )
+        added = summed.sum(axis=tuple(range(len(own_axes), len(own)))) if rest else summed
         return np.asarray(added, dtype=np.int64).reshape(-1, self.values.shape[1])
 
     def draws_of(self, names: Sequence[str]) -> int:

@@ -249,9 +249,9 @@ def counts_of_columns(params: Mapping[str, Any]) -> Iterator[tuple[str, ColumnCo
         is_split = params["anchored"] is True
     else:
         line = next(line for line in params["accounting"] if line["purpose"] == _HISTOGRAMS)
-        drawn = (int(line["rate"]), str(line["mechanism"]), len(params["histograms"]))
+        noise = (int(line["rate"]), str(line["mechanism"]), len(params["histograms"]))
         named = [
-            (str(attribute["name"]), np.asarray(sum(parts), dtype=np.int64).T, *drawn)
+            (str(attribute["name"]), np.asarray(sum(parts), dtype=np.int64).T, *noise)
             for at, attribute in enumerate(params["attributes"])
             if (parts := [np.array(tables[at], dtype=np.int64) for tables in params["histograms"]])[0].size
         ]

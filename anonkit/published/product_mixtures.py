@@ -260,7 +260,7 @@ def codes_of_rows(
     sizes = numbers[present]
     shares = np.concatenate([own.shares for own in mixtures.classes])[present]
     cells = np.repeat(np.arange(present.size, dtype=np.uint64), sizes) << np.uint64(_ORDER_BITS)
-    drawn: dict[str | None, IntArray] = {}
+    columns: dict[str | None, IntArray] = {}
     offsets = mixtures.offsets
     for at, name in enumerate(mixtures.names):
         own: IntArray = shares[:, offsets[at] : offsets[at + 1]]
@@ -272,11 +272,11 @@ def codes_of_rows(
         values = np.broadcast_to(np.arange(counts.shape[1]), counts.shape)
         codes = np.repeat(values.reshape(-1), counts.reshape(-1))
         order = np.argsort(cells | (words.take(codes.size) >> np.uint64(64 - _ORDER_BITS)), kind="stable")
-        drawn[name] = codes[order]
+        columns[name] = codes[order]
     if mixtures.anchored:
         of_class = np.repeat(np.arange(len(mixtures.classes)), [own.weights.size for own in mixtures.classes])
-        drawn[mixtures.schema.target] = np.repeat(of_class[present], sizes)
-    return [drawn[name] for name in mixtures.schema.domains]
+        columns[mixtures.schema.target] = np.repeat(of_class[present], sizes)
+    return [columns[name] for name in mixtures.schema.domains]
 
 
 def systematic(weights: IntArray, units: int | IntArray, totals: IntArray, words: UniformWords) -> IntArray:

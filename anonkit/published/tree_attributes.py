@@ -66,7 +66,7 @@ class Taxonomy:
                 if below >= 0 and codes != missing:
                     inner = part if len(parts) > 1 else name
                     waiting.append((inner, _groups(codes, paths, below), below - 1))
-        return cls(divisions=tuple(divisions), names=tuple(names), groups=_told_apart(named, domain.values))
+        return cls(divisions=tuple(divisions), names=tuple(names), groups=_unambiguous(named, domain.values))
 
     def name_of(self, codes: BoolArray) -> str | None:
         """Return the coarsest group that is just these codes; None when there is none."""
@@ -81,7 +81,7 @@ def _groups(codes: Sequence[int], paths: Paths, level: int) -> list[tuple[str, l
     return list(groups.items())
 
 
-def _told_apart(named: Sequence[tuple[str, BoolArray]], values: Sequence[str]) -> tuple[tuple[str, BoolArray], ...]:
+def _unambiguous(named: Sequence[tuple[str, BoolArray]], values: Sequence[str]) -> tuple[tuple[str, BoolArray], ...]:
     """Leave out names that would mean two things in a table: another group's, or a category's."""
     meant: dict[str, set[bytes]] = {}
     for name, codes in named:

@@ -137,7 +137,7 @@ def paired_bar_chart(pairs: Sequence[BarPair], *, name: str, title: str, descrip
     for number, pair in enumerate(pairs):
         y = number * _PAIR
         bars = [(pair.before, Fill.OPEN), *([] if pair.after is None else [(pair.after, Fill.SOLID)])]
-        drawn = [
+        marks = [
             _rectangle(name, fill, "0", y + 20 + at * 8, f"{100 * value / longest if longest > 0 else 0:.3f}%", 7)
             for at, (value, fill) in enumerate(bars)
         ]
@@ -145,7 +145,7 @@ def paired_bar_chart(pairs: Sequence[BarPair], *, name: str, title: str, descrip
             f"<g><title>{svg_text(f'{pair.label}: {pair.text}')}</title>"
             f'<svg x="0" y="{y}" width="64%" height="19">'
             f'<text x="0" y="14">{svg_text(shortened(pair.label, _PAIR_LABEL))}</text></svg>'
-            f'<text x="100%" y="{y + 14}" text-anchor="end">{svg_text(pair.text)}</text>{"".join(drawn)}</g>'
+            f'<text x="100%" y="{y + 14}" text-anchor="end">{svg_text(pair.text)}</text>{"".join(marks)}</g>'
         )
     return _figure(name, title, description, len(pairs) * _PAIR, "".join(parts))
 

@@ -104,7 +104,9 @@ def build_descriptor(
     """
     by_name = {column["name"]: column for column in report["columns"]}
     guarantee = report["guarantee"]
-    ends = {held[end]: (name, end) for name, held in bounds.items() for end in _ENDS if held.get(end) is not None}
+    ends = {
+        columns[end]: (name, end) for name, columns in bounds.items() for end in _ENDS if columns.get(end) is not None
+    }
     document: dict[str, Any] = {
         "$schema": PROFILE,
         "name": name,

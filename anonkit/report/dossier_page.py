@@ -19,7 +19,7 @@ from anonkit.report.promise_words.class_words import capital
 from anonkit.report.tabulation import measures, row_counts
 from anonkit.report.wording import date_text, heading, number, one_in, percent
 
-_TOLD = (
+_OWN_SECTIONS = (
     "format", "banner", "anonkit_version", "method", "release", "source_table", "raw_risk", "column_changes",
     "pair_changes",
     "publication", "audit", "joint_view", "source", "data_sha256", "rows_left_out", "prediction_for_all_rows",
@@ -114,7 +114,7 @@ def _view(
     promise, audit = report["guarantee"], owner.get("audit")
     words, changes = words_of(promise), owner.get("column_changes", ())
     # where source and release are compared pair by pair, the source by itself is in that table
-    shown = {*_TOLD, *(["utility_of_source"] if _prediction(owner.get("prediction_for_all_rows")) else [])}
+    shown = {*_OWN_SECTIONS, *(["utility_of_source"] if _prediction(owner.get("prediction_for_all_rows")) else [])}
     return {
         "report": report,
         "promise": promise,
@@ -429,13 +429,13 @@ def _further(key: str, block: Any) -> dict[str, Any]:
     if key == "means":
         there = {rule: words for rule, words in _RULES.items() if all(rule in figures for figures in block.values())}
         rules = {words: {name: figures[rule] for name, figures in block.items()} for rule, words in there.items()}
-        return {**_told(rules), "heads": [*rules]}
+        return {**_figures(rules), "heads": [*rules]}
     if key == "number_distances":
-        return _told({side: {_DISTANCES[name]: figure for name, figure in of.items()} for side, of in block.items()})
-    return _told(block)
+        return _figures({side: {_DISTANCES[name]: figure for name, figure in of.items()} for side, of in block.items()})
+    return _figures(block)
 
 
-def _told(block: object) -> dict[str, Any]:
+def _figures(block: object) -> dict[str, Any]:
     """Return figures that a method or the engine adds: a table by name where several have the same names."""
     inner = dict(block) if isinstance(block, Mapping) else {"entries": block}
     by_name = {

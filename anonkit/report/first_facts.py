@@ -258,7 +258,7 @@ def _target(report: Json) -> Iterator[Sentence]:
             )
     if columns and not targets:
         yield plain("No column was named as the one to predict.")
-    others = [column["name"] for column in columns if _is_kept_beside(column)]
+    others = [column["name"] for column in columns if _is_unchanged_beside(column)]
     if others:
         yield [Phrase("Released unchanged too: "), *named(others), Phrase(".")]
     as_they_are = [column["name"] for column in columns if column.get("released_as_is")]
@@ -283,7 +283,7 @@ def _of_target(column: Json) -> Iterator[Phrase]:
         yield Phrase(f" is the column to predict{named_so}. It {treated}.")
 
 
-def _is_kept_beside(column: Json) -> bool:
+def _is_unchanged_beside(column: Json) -> bool:
     return column["action"] == "kept" and column["role"] in ("insensitive", "sensitive")
 
 

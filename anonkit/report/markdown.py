@@ -166,8 +166,8 @@ def _allowed_words(ledger_position: Mapping[str, Any]) -> str:
     """Return the budget of all releases of the dataset, where a budget limits that."""
     budgets = (("ε", ledger_position.get("epsilon_budget")), ("δ", ledger_position.get("delta_budget")))
     limits = [f"{sign} = {bound(budget)}" for sign, budget in budgets if budget is not None]
-    holds = ledger_position.get("budget_neighbours")
-    whom = "" if holds is None else f" for {_whose(holds)}"
+    neighbours = ledger_position.get("budget_neighbours")
+    whom = "" if neighbours is None else f" for {_whose(neighbours)}"
     return f"; {' and '.join(limits)} {'are' if len(limits) > 1 else 'is'} allowed{whom}" if limits else ""
 
 

@@ -385,9 +385,9 @@ def _importance(
     if not ranked:
         return None
     ranked.sort(key=lambda column: -column["importance"])
-    drawn = ranked[:SHOWN_BARS]
+    shown = ranked[:SHOWN_BARS]
     legend: dict[Fill, str] = {}
-    for action in dict.fromkeys(column["action"] for column in drawn):
+    for action in dict.fromkeys(column["action"] for column in shown):
         fill = _FILLS.get(action, Fill.SOLID)
         legend[fill] = f"{legend[fill]}, {action}" if fill in legend else action
     bars = [
@@ -397,7 +397,7 @@ def _importance(
             text=number(round(float(column["importance"]), 4)),
             fill=_FILLS.get(column["action"], Fill.SOLID),
         )
-        for column in drawn
+        for column in shown
     ]
     chart = bar_chart(
         bars,
@@ -412,4 +412,4 @@ def _importance(
     ]
     measure = method["parameters"].get("importance", method["name"])
     unit = _UNITS.get("mondrian" if search.get("name") == "boxes" else measure)
-    return {"chart": chart, "table": table, "more": len(ranked) - len(drawn), "unit": unit}
+    return {"chart": chart, "table": table, "more": len(ranked) - len(shown), "unit": unit}

@@ -243,7 +243,7 @@ def _grown(
 ) -> BaggedTrees:
     """Grow trees as scikit-learn's forests do, with its draws."""
     n_rows = target.size
-    drawn = n_rows if bootstrap_rows is None else bootstrap_rows
+    sample_size = n_rows if bootstrap_rows is None else bootstrap_rows
     first_state = np.random.RandomState(seed)
     seeds = [int(first_state.randint(np.iinfo(np.int32).max)) for _ in range(trees.stop)]
     rows = np.ascontiguousarray(rows, dtype=np.float32)
@@ -254,14 +254,14 @@ def _grown(
         for number in numbers:
             tree_seed = seeds[trees.start + number]
             state.seed(tree_seed)
-            sample = state.randint(0, n_rows, drawn, dtype=np.int32)
+            sample = state.randint(0, n_rows, sample_size, dtype=np.int32)
             weights = np.bincount(sample, minlength=n_rows)
             at = np.flatnonzero(weights)
             tree = grow(kind, rows[at], target[at], weights[at].astype(np.float64), tree_seed, state)
             grown_trees.append((tree, sample))
         return grown_trees
 
-    grown_trees = [grown_tree for part in _by_parts(grown, len(trees), drawn) for grown_tree in part]
+    grown_trees = [grown_tree for part in _by_parts(grown, len(trees), sample_size) for grown_tree in part]
     return BaggedTrees(
         estimators_=[tree for tree, _ in grown_trees],
         estimators_samples_=[sample for _, sample in grown_trees],

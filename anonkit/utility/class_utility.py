@@ -38,13 +38,13 @@ FEWEST_SCORED = 300
 """Rows below which nothing is scored on the first rows of a table."""
 FOLDS, TREES, LEAF = 5, 30, 5
 """Of the cross-validation, of a forest, and rows of a leaf at least."""
-DRAWN = 2_048
+BOOTSTRAP_ROWS = 2_048
 """Rows drawn for each tree, with replacement, at most: trees of more rows score alike (figures: docs of `mondrian`)."""
 TEST_PER_TRAIN = 1 / (FOLDS - 1)
 """Test rows by rows learned from."""
 MODEL = "random forest"
 _FOREST = (
-    f"a random forest ({TREES} trees, each of {DRAWN:,} drawn rows at most, at least {LEAF} rows a leaf), "
+    f"a random forest ({TREES} trees, each of {BOOTSTRAP_ROWS:,} drawn rows at most, at least {LEAF} rows a leaf), "
     "quasi-identifiers alone, coded as integers"
 )
 PROTOCOL = (
@@ -239,8 +239,8 @@ def _measured(
     if table.num_rows < FEWEST or not views[0].table.num_columns:
         return None
     labels, sizes = codes_of(table.column(target))
-    held = sizes if people is None else np.array([np.unique(people[labels == at]).size for at in range(sizes.size)])
-    if not 2 <= sizes.size <= CLASSES or held.min() < FOLDS:
+    units = sizes if people is None else np.array([np.unique(people[labels == at]).size for at in range(sizes.size)])
+    if not 2 <= sizes.size <= CLASSES or units.min() < FOLDS:
         return None
     scores = _cross_validated(labels, views, people, scored)
     majority = round(float(sizes.max() / sizes.sum()), 4)
@@ -314,8 +314,8 @@ def _shares(matrix: Matrix, labels: _Labels, train: Mask, test: Mask, placed: Ma
     shares = np.zeros((placed.size, int(labels.max()) + 1))
     shares[:, known] = sizes / max(dense.size, 1)
     if known.size > 1 and matrix.shape[1] and placed.any():
-        drawn = min(dense.size, DRAWN)
-        forest = grow_trees(matrix[train], dense, trees=TREES, seed=0, bootstrap_rows=drawn, leaf=LEAF)
+        sample = min(dense.size, BOOTSTRAP_ROWS)
+        forest = grow_trees(matrix[train], dense, trees=TREES, seed=0, bootstrap_rows=sample, leaf=LEAF)
         shares[np.ix_(placed, known)] = forest.predict_proba(matrix[test][placed])
     return shares
 

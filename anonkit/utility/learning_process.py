@@ -189,7 +189,7 @@ def serve(imports: Imports) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interruption is the first process's to handle
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(2, 1)  # printed text does not get among the answers
-    sys.meta_path[:0] = [KeptOut(imports.without), _PutOff(imports.late), _Unread(imports.unread)]
+    sys.meta_path[:0] = [BlockedImports(imports.without), _PutOff(imports.late), _Unread(imports.unread)]
     with suppress(OSError, EOFError):
         for module in imports.first:
             import_module(module)
@@ -207,7 +207,7 @@ def serve(imports: Imports) -> None:
             waiting = ()
 
 
-class KeptOut(MetaPathFinder):
+class BlockedImports(MetaPathFinder):
     """Finds no module of these names, as if they were not installed."""
 
     def __init__(self, names: Sequence[str], *, thread: int | None = None) -> None:
@@ -347,11 +347,11 @@ def _number(pipe: IO[bytes]) -> int:
 
 def _bytes(pipe: IO[bytes], size: int) -> bytearray:
     """Read so many bytes; the pipe's end is an error."""
-    held = bytearray(size)
-    view, at = memoryview(held), 0
+    content = bytearray(size)
+    view, at = memoryview(content), 0
     while at < size:
         read = pipe.readinto(view[at:])  # type: ignore[attr-defined]
         if not read:
             raise EOFError
         at += read
-    return held
+    return content

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from anonkit.utility.bagged_trees import grow_number_trees
 from anonkit.utility.class_scores import INTERVAL_OF_ROWS, paired_difference, rounded_outwards, score_interval
 from anonkit.utility.class_utility import (
-    DRAWN,
+    BOOTSTRAP_ROWS,
     FEWEST,
     FEWEST_SCORED,
     FOLDS,
@@ -236,7 +236,7 @@ def _predicted(matrix: Matrix, numbers: _Numbers, train: Mask, test: Mask, place
     mean = numbers[train].mean() if train.any() else numbers[~test].mean()
     guesses = np.full(placed.size, mean)
     if train.any() and matrix.shape[1] and placed.any():
-        drawn, taught = min(int(train.sum()), DRAWN), numbers[train]
-        forest = grow_number_trees(matrix[train], taught, trees=TREES, seed=0, bootstrap_rows=drawn, leaf=LEAF)
+        sample, taught = min(int(train.sum()), BOOTSTRAP_ROWS), numbers[train]
+        forest = grow_number_trees(matrix[train], taught, trees=TREES, seed=0, bootstrap_rows=sample, leaf=LEAF)
         guesses[placed] = forest.predict_mean(matrix[test][placed])
     return guesses

@@ -74,7 +74,7 @@ def developed() -> Iterator[Coded]:
 def learned(table: Coded, epsilon: float, delta: float, seed: int) -> tuple[float, ...]:
     """Plan and learn as a release does, and score the held-out rows; return the number of measured attributes, too."""
     plan = planned(table, epsilon, seed).with_delta(Fraction(delta))
-    return (*forest(table, plan, seed), plan.rule.asked)
+    return (*forest(table, plan, seed), plan.rule.measured)
 
 
 def main(kind: str, seeds: int) -> None:

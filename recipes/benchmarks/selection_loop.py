@@ -52,7 +52,7 @@ def rounds(n_rows: int, n_rounds: int) -> Iterator[dict[str, float]]:
         group_by = time.perf_counter() - begun
         connection.close()
         yield {
-            "selection": ours, "kept": len(selection.kept), "group_by": group_by, "classes": classes[0],
+            "selection": ours, "kept": len(selection.kept_features), "group_by": group_by, "classes": classes[0],
             "megabytes": (after - before) / 1024,
         }  # fmt: skip
 

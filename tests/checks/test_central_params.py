@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from anonkit.checks.central_params import says_truth_values
+from anonkit.checks.central_params import is_boolean
 from anonkit.errors import ReleaseFormatError
 
 
@@ -14,7 +14,7 @@ from anonkit.errors import ReleaseFormatError
 def test_booleans_are_false_and_true_and_nothing_else(change: dict[str, Any]) -> None:
     """A domain that calls other categories so would have its cells compared with those of another type."""
     domain = {"truth_values": True, "categories": ["false", "true"]}
-    assert says_truth_values(domain)
-    assert not says_truth_values({"categories": ["false", "true"]})
+    assert is_boolean(domain)
+    assert not is_boolean({"categories": ["false", "true"]})
     with pytest.raises(ReleaseFormatError, match="truth values"):
-        says_truth_values({**domain, **change})
+        is_boolean({**domain, **change})

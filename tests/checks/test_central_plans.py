@@ -172,7 +172,7 @@ def test_the_rule_follows_from_public_facts_and_the_published_number_of_rows(dat
         assume(False)
     params = {**params, **account.to_params()}
     rule = rebuilt_rule(facts_of(params), params)
-    assert rule.told(params["rule"]["rows"]) == params["rule"]
+    assert rule.block(params["rule"]["rows"]) == params["rule"]
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,8 @@ def _failed(counts: list[int], attributes: int, left: Fraction, *, most: int, to
     )  # fmt: skip
     plan = rule_for(epsilon=1.0, rows=1e9, attributes=attributes, classes=len(counts))
     rule = RebuiltRule(
-        rule=replace(plan, depth=3, region_depth=most, asked=attributes, cells=16, slope=Fraction(0)), left=float(left)
+        rule=replace(plan, depth=3, region_depth=most, measured=attributes, cells=16, slope=Fraction(0)),
+        left=float(left),
     )
     params = {"rule": {"rows": 1, "depth": 3, "regions": told, "asked": attributes, "bins": 16, "weights": True,
                        "calibration": False, "dependence": None, "interaction": None},

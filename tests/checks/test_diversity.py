@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.checks.disclosure import measure
-from anonkit.checks.diversity import UniformClasses, diversity_of, worst_of, worst_told
+from anonkit.checks.diversity import UniformClasses, diversity_of, published_worst, worst_of
 from anonkit.datasets import bank_customers
 
 ROWS = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["x", "y", None])), min_size=1, max_size=6)
@@ -119,7 +119,7 @@ def test_parts_and_numbers_of_classes_do_not_matter(table: list[dict[int, int]],
     holders = np.bincount(classes, counts)[classes]
     parts = [(classes[a:b], values[a:b], counts[a:b], holders[a:b]) for a, b in pairwise(edges)]
 
-    assert worst_told(worst_of(parts, np.bincount(values, counts), ordered)) == whole
+    assert published_worst(worst_of(parts, np.bincount(values, counts), ordered)) == whole
 
 
 def test_many_values_are_no_matrix() -> None:

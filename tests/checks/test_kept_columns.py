@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anonkit
-from anonkit.checks.kept_columns import CHECK, check_kept, kept_columns, said_otherwise
+from anonkit.checks.kept_columns import CHECK, disputed_columns, kept_column_checks, kept_columns
 
 cells = st.lists(st.sampled_from(["x", "y", None]), min_size=1, max_size=6)
 
@@ -24,7 +24,7 @@ def test_columns_of_fewer_than_two_values_are_counted(first: list[str | None], s
     """A missing cell is a value; a column that is not there shows none."""
     n_rows = min(len(first), len(second))
     columns = {"a": first[:n_rows], "b": second[:n_rows]}
-    (check,) = check_kept(pa.table(columns), list(columns), ["a", "b", "c"])
+    (check,) = kept_column_checks(pa.table(columns), list(columns), ["a", "b", "c"])
     lost = 1 + sum(len(set(values)) < 2 for values in columns.values())
     assert (check.observed, check.required, check.passed) == (lost, 0, False)
 
@@ -32,10 +32,10 @@ def test_columns_of_fewer_than_two_values_are_counted(first: list[str | None], s
 def test_what_is_kept_passes() -> None:
     """Two values are enough; where nothing is to be kept there is no check."""
     table = pa.table({"a": ["x", "y"], "b": ["x", "x"]})
-    (check,) = check_kept(table, ["a", "b"], ["a"])
+    (check,) = kept_column_checks(table, ["a", "b"], ["a"])
     assert check.passed
-    assert check_kept(table, ["a", "b"], []) == ()
-    (disputed,) = check_kept(table, ["a", "b"], ["a"], ["a"])
+    assert kept_column_checks(table, ["a", "b"], []) == ()
+    (disputed,) = kept_column_checks(table, ["a", "b"], ["a"], ["a"])
     assert not disputed.passed
 
 
@@ -44,7 +44,7 @@ def test_params_and_report_say_alike_what_is_kept() -> None:
     params = {"columns": [{"name": "a", "keep": True}, {"name": "b", "keep": True}, {"name": "c"}]}
     report = {"columns": [{"name": "a", "keep": True}, {"name": "b"}, {"name": "c"}, {"name": "d", "keep": True}]}
     assert kept_columns(params, report) == ["a", "b", "d"]
-    assert said_otherwise(params, report) == ["b", "d"]
+    assert disputed_columns(params, report) == ["b", "d"]
 
 
 def _kept(out: Path, **more: Any) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from anonkit.checks import noise_laws
-from anonkit.checks.noise_laws import EstimatedCount, Noise, SameRows, chance_of_so_little, kept_within, law_of_noise
+from anonkit.checks.noise_laws import EstimatedCount, Noise, SameRows, cached_within, chance_of_so_little, law_of_noise
 from anonkit.mechanisms.discrete_gaussian import gaussian_counts
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.randomness import Randomness
@@ -149,7 +149,7 @@ def test_tables_of_wide_laws_are_let_go() -> None:
     """The latest tables are kept and others rebuilt: the same tables, in bounded memory."""
     made: list[int] = []
 
-    @kept_within(1)
+    @cached_within(1)
     def table(number: int) -> np.ndarray | None:
         made.append(number)
         return None if number < 0 else np.full(1 << 15, float(number))  # a quarter of a megabyte
@@ -165,7 +165,7 @@ def test_a_table_that_two_make_at_once_is_counted_once() -> None:
     """Two threads that build a table at once keep one; keyword arguments count as the same arguments."""
     made: list[int] = []
 
-    @kept_within(1)
+    @cached_within(1)
     def table(number: int) -> np.ndarray | None:
         made.append(number)
         return np.full(3, float(number)) if len(made) > 1 else table(number)

@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import anonkit
-from anonkit.checks.requirements import Asked
+from anonkit.checks.requirements import Requirements
 from anonkit.errors import ParameterError, ReleaseFormatError
 
-NOTHING_REQUIRED = Asked(quasi_identifiers=None, sensitive=(), k=None, l=None, t=None, alpha=None, beta=None)
+NOTHING_REQUIRED = Requirements(quasi_identifiers=None, sensitive=(), k=None, l=None, t=None, alpha=None, beta=None)
 
 
 @pytest.fixture(scope="module")

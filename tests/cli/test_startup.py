@@ -117,9 +117,9 @@ def test_whoever_validates_imports_no_machine_learning(tmp_path: Path) -> None:
 
 def test_other_threads_find_pandas_while_it_is_kept_out_of_one() -> None:
     """A finder of one thread refuses there alone."""
-    from anonkit.utility.learning_process import KeptOut
+    from anonkit.utility.learning_process import BlockedImports
 
-    here = KeptOut(("pandas",), thread=threading.get_ident())
+    here = BlockedImports(("pandas",), thread=threading.get_ident())
     with pytest.raises(ModuleNotFoundError):
         here.find_spec("pandas")
     with ThreadPoolExecutor(1) as other:
@@ -131,7 +131,7 @@ def test_a_data_frame_is_made_after_pyarrow_has_found_no_pandas() -> None:
     script = (
         "import sys\nfrom anonkit.pipeline.validating import without_pandas\n"
         "without_pandas()\nimport pyarrow as pa\ncolumn = pa.array([1, 2])\n"
-        "kept_out = [finder for finder in sys.meta_path if type(finder).__name__ == 'KeptOut']\n"
+        "kept_out = [finder for finder in sys.meta_path if type(finder).__name__ == 'BlockedImports']\n"
         "print(kept_out, 'pandas' in sys.modules, column.to_pandas().sum())\n"
         "print(pa.array(column.to_pandas().astype('category')).type)"
     )

@@ -11,7 +11,7 @@ import pytest
 
 import anonkit
 from anonkit.consumers.release_features import ReleaseFeatures
-from anonkit.published.recoding import MASK, KeptAxis, recoding_from_dict, with_levels
+from anonkit.published.recoding import MASK, UnchangedAxis, recoding_from_dict, with_levels
 from anonkit.published.recoding.label_parts import labels_of
 
 RELEASES: dict[str, dict[str, Any]] = {
@@ -66,5 +66,5 @@ def test_every_label_of_a_batch_is_read(case: str, tmp_path: Path) -> None:
             assert name not in known or shown <= {*known[name][1], MASK, None}
         assert np.isfinite(features.transform(cells)).all()
         assert np.isfinite(ReleaseFeatures(made).fit_transform(cells)).all()
-    kept = [column for column in getattr(recoding, "columns", ()) if isinstance(column, KeptAxis)]
+    kept = [column for column in getattr(recoding, "columns", ()) if isinstance(column, UnchangedAxis)]
     assert stars or kept, "no batch has a column of stars alone"

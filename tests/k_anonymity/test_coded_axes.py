@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.engines.reading.encoding import coded_column, encode
 from anonkit.k_anonymity.coded_axes import grouping_of, one_hot_grouping
-from anonkit.k_anonymity.narrowed_boxes import Pooled, cut_parts, held_by, pool_rare
+from anonkit.k_anonymity.narrowed_boxes import Pooled, cut_parts, holder_counts, pool_rare
 from anonkit.published.recoding import GlobalRecoding
 
 CELLS = st.lists(st.sampled_from(["a", "b", "c", "rare", "rarer", None]), min_size=1, max_size=60)
@@ -29,7 +29,7 @@ def test_values_below_k_are_pooled_and_never_listed(cells: list[str | None], k: 
         value = pooled.values[code]
         assert value == cell or (isinstance(value, Pooled) and (cell is not None or value.with_missing))
     if len(cells) >= k:
-        assert held_by(pooled.codes, pooled.size, ()).min() >= k
+        assert holder_counts(pooled.codes, pooled.size, ()).min() >= k
     rare = [cell for cell in set(cells) if cells.count(cell) < k]
     assert not set(rare) & set(pooled.values)
 
@@ -39,8 +39,8 @@ def test_parts_of_an_ordered_column_hold_k_rows(cells: list[int | None], k: int)
     """Every part has k rows, missing alone or beside others; a column is left alone where every value has."""
     column = _coded(cells, pa.int64())
     parts = cut_parts(column, k)
-    assert held_by(parts.codes, parts.size, ()).min() >= k
-    if held_by(column.codes, column.size, ()).min() >= k:
+    assert holder_counts(parts.codes, parts.size, ()).min() >= k
+    if holder_counts(column.codes, column.size, ()).min() >= k:
         assert parts is column
 
 

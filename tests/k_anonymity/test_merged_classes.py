@@ -19,7 +19,7 @@ from anonkit.datasets import bank_customers
 from anonkit.engines import LocalEngine
 from anonkit.k_anonymity.merged_classes import MergedRecoding, merged_recoding
 from anonkit.k_anonymity.privacy_model import AnonymityModel
-from anonkit.k_anonymity.recoded_rows import RecodeRows, RowsAsked
+from anonkit.k_anonymity.recoded_rows import RecodeRows, ReleasableRows
 from anonkit.k_anonymity.sensitive_rules import settled_rules
 from anonkit.k_anonymity.violating_classes import violating_classes
 from anonkit.policy.declaration import Policy, TargetUse
@@ -28,10 +28,10 @@ from anonkit.published.recoding import (
     GlobalRecoding,
     Grouping,
     IntervalAxis,
-    KeptAxis,
     LocalRecoding,
     Recoding,
     RecodingSplit,
+    UnchangedAxis,
     coarser_steps,
     recoding_from_dict,
     with_levels,
@@ -57,7 +57,7 @@ TREE = LocalRecoding(
 )
 RECODINGS: list[Recoding] = [
     GlobalRecoding(columns=(AGE, JOB)),
-    GlobalRecoding(columns=(AGE, JOB, KeptAxis(name="sex"))),
+    GlobalRecoding(columns=(AGE, JOB, UnchangedAxis(name="sex"))),
     TREE,
 ]
 ASKED: list[dict[str, Any]] = [{}, {}, {"l": 2}, {"alpha": 0.8}, {"t": 0.4}]
@@ -115,9 +115,11 @@ def merged(
     with LocalEngine() as engine:
         source = engine.hold(table)
         rules = settled_rules(model, source, policy, engine, ())
-        dropped = violating_classes(model, source, policy, engine, recoding, RowsAsked(needed=(), rules=rules)).n_rows
-        found = merged_recoding(model, source, policy, engine, recoding, RowsAsked(needed=(), rules=rules))
-        left = violating_classes(model, source, policy, engine, found, RowsAsked(needed=(), rules=rules)).classes
+        dropped = violating_classes(
+            model, source, policy, engine, recoding, ReleasableRows(needed=(), rules=rules)
+        ).n_rows
+        found = merged_recoding(model, source, policy, engine, recoding, ReleasableRows(needed=(), rules=rules))
+        left = violating_classes(model, source, policy, engine, found, ReleasableRows(needed=(), rules=rules)).classes
     schema = pa.schema([(name, "string") for name in recoding.types(SCHEMA)])
     shown = []
     for row in table.to_pylist():
@@ -345,7 +347,9 @@ def test_numbers_of_rows_do_not_depend_on_the_size_of_batches() -> None:
     for rows in (200, 7):
         with LocalEngine() as engine:
             source = engine.scan(pa.RecordBatchReader.from_batches(table.schema, table.to_batches(rows)), policy)
-            found = merged_recoding(AnonymityModel(k=12), source, policy, engine, RECODINGS[0], RowsAsked(needed=()))
+            found = merged_recoding(
+                AnonymityModel(k=12), source, policy, engine, RECODINGS[0], ReleasableRows(needed=())
+            )
         cells = found.apply(table.to_batches()[0])[0]
         shown.append([cells["age"].to_pylist(), cells["job"].to_pylist()])
 

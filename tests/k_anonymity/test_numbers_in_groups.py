@@ -13,7 +13,7 @@ from oracle import PandasSource
 from anonkit.k_anonymity.numbers_in_groups import group_numbers, rounded, unit_of
 from anonkit.k_anonymity.preparing import Prepared
 from anonkit.k_anonymity.search.equivalence import AtLeastK
-from anonkit.published.recoding import GlobalRecoding, KeptAxis
+from anonkit.published.recoding import GlobalRecoding, UnchangedAxis
 
 
 def grouped(table: pa.Table, k: int, **more: Any) -> tuple[Any, pa.RecordBatch, Any]:
@@ -24,7 +24,7 @@ def grouped(table: pa.Table, k: int, **more: Any) -> tuple[Any, pa.RecordBatch, 
         columns=[], hierarchies={}, labels=np.zeros(table.num_rows, np.int64), holders=(), k=k,
         requirements=[AtLeastK(k)], notes=(), rows=PandasSource(table),
     )  # fmt: skip
-    categories = GlobalRecoding(columns=tuple(KeptAxis(name=name) for name in others))
+    categories = GlobalRecoding(columns=tuple(UnchangedAxis(name=name) for name in others))
     found = group_numbers(prepared, categories, names, table.column_names, {}, **more)
     batch = table.combine_chunks().to_batches()[0]
     return found, batch, found.recoding.apply(batch)

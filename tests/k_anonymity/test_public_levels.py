@@ -11,7 +11,7 @@ import pytest
 from anonkit.domains.number_bins import Categories
 from anonkit.k_anonymity.public_levels import PublicLevels, schemes_of
 from anonkit.policy.public_domains import CategoricalAttribute, NumericAttribute
-from anonkit.published.recoding import Grouping, KeptAxis
+from anonkit.published.recoding import Grouping, UnchangedAxis
 
 AGE = NumericAttribute(name="age", bounds=(17.0, 90.0), has_missing=True)
 SEX = CategoricalAttribute(name="sex", domain=Categories(values=("f", "m")))
@@ -76,7 +76,7 @@ def test_categories_are_told_as_they_are_or_as_groups_of_their_tree() -> None:
         ("indoors", "indoors", "outdoors", None),
         ("work", "work", "work", None),
     )
-    assert isinstance(levels.recoding(0), KeptAxis)
+    assert isinstance(levels.recoding(0), UnchangedAxis)
     assert levels.recoding(1).to_dict()["labels"] == ["indoors", "indoors", "outdoors", None]
     assert shown(levels, 1, ["miner", "pilot", "nurse"]) == ["outdoors", None, "indoors"]
     assert shown(PublicLevels.of(SEX), 0, ["m", "x", None]) == ["m", "f", "f"]

@@ -15,9 +15,9 @@ from anonkit.published.recoding import (
     GlobalRecoding,
     Grouping,
     IntervalAxis,
-    KeptAxis,
     LocalRecoding,
     RecodingSplit,
+    UnchangedAxis,
 )
 
 AGE = IntervalAxis(name="age", cuts=(10, 20), has_missing=True)
@@ -32,7 +32,7 @@ def test_groups_hold_the_rows_that_show_their_label(ages: list[int | None], left
     released = shown[left_out:]
 
     found = recoded_shares(
-        GlobalRecoding(columns=(grouping, KeptAxis(name="job"))), "age", pa.array(ages, pa.int64()),
+        GlobalRecoding(columns=(grouping, UnchangedAxis(name="job"))), "age", pa.array(ages, pa.int64()),
         pa.array(released, pa.string()), most=9,
     )  # fmt: skip
 
@@ -95,7 +95,7 @@ def test_many_parts_are_few_bars() -> None:
 def test_a_column_that_is_not_recoded_has_no_shares() -> None:
     """Kept columns and columns that are not in the recoding are described in another way."""
     cells = pa.array(["cook"])
-    recoding = GlobalRecoding(columns=(KeptAxis(name="job"),))
+    recoding = GlobalRecoding(columns=(UnchangedAxis(name="job"),))
 
     assert recoded_shares(recoding, "job", cells, cells, most=9) is None
     assert recoded_shares(recoding, "town", cells, cells, most=9) is None

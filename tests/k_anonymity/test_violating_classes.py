@@ -15,13 +15,13 @@ from anonkit.domains.coded_columns import folded_column
 from anonkit.engines import LocalEngine
 from anonkit.errors import PolicyError
 from anonkit.k_anonymity.privacy_model import AnonymityModel
-from anonkit.k_anonymity.recoded_rows import RowsAsked
+from anonkit.k_anonymity.recoded_rows import ReleasableRows
 from anonkit.k_anonymity.search.equivalence import AtLeastK, Partition
 from anonkit.k_anonymity.search.greedy_selection import suppressed_rows
 from anonkit.k_anonymity.sensitive_rules import settled_rules
 from anonkit.k_anonymity.violating_classes import diversity_requirements, violating_classes
 from anonkit.policy.declaration import Policy, TargetUse
-from anonkit.published.recoding import GlobalRecoding, KeptAxis
+from anonkit.published.recoding import GlobalRecoding, UnchangedAxis
 
 ASKED: list[dict[str, Any]] = [
     {}, {"alpha": 1.0}, {"l": 2}, {"entropy_l": 1.5}, {"recursive": "2,2"}, {"alpha": 0.7}, {"t": 0.25},
@@ -58,11 +58,11 @@ def test_the_engine_finds_the_classes_of_the_plain_rule(
     }
     policy = Policy.from_dict({"columns": columns}).resolve(table.column_names, target_use=TargetUse.AS_DECLARED)
     model = AnonymityModel(k=k, **asked)
-    recoding = GlobalRecoding(columns=(KeptAxis(name="q"), KeptAxis(name="n")))
+    recoding = GlobalRecoding(columns=(UnchangedAxis(name="q"), UnchangedAxis(name="n")))
     with LocalEngine() as engine:
         held = engine.hold(table)
         rules = settled_rules(model, held, policy, engine, ())
-        found = violating_classes(model, held, policy, engine, recoding, RowsAsked(needed=(), rules=rules))
+        found = violating_classes(model, held, policy, engine, recoding, ReleasableRows(needed=(), rules=rules))
         coded = {column.name: column for column in engine.encode(engine.hold(table), table.column_names)}
     units = coded["u"].codes.astype(np.int64) if of_people else None
     sensitive = [folded_column(coded[rule.name], rule.no_values) for rule in rules]

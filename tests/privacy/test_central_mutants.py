@@ -246,7 +246,7 @@ REFUSED: dict[str, Mutant] = {
         new="np.argmax(ahead >= 0)) + 1", **AGGREGATES),
     # --- composition
     "all histograms cost one": Mutant(
-        where=RULE + "histogram_draw", old="times = max(1, self.rule.asked)", new="times = 1",
+        where=RULE + "histogram_draw", old="times = max(1, self.rule.measured)", new="times = 1",
         method="dp-forest"),
     "all tables of a level cost one": Mutant(
         where="anonkit.dp_trees.split_selection:NoisyCounts.draws",
@@ -313,7 +313,7 @@ REFUSED: dict[str, Mutant] = {
         where=RULE + "for_classes", old="[int(count) for count in", new="[int(count) // 1000 for count in",
         method="dp-forest", parameters={"epsilon": 40.0}),
     "all histograms cost one rho": Mutant(
-        where=RULE + "histogram_draw", old="times = max(1, self.rule.asked)", new="times = 1",
+        where=RULE + "histogram_draw", old="times = max(1, self.rule.measured)", new="times = 1",
         method="dp-forest", parameters=GAUSSIAN_HISTOGRAMS),
     "histograms have the rho of all of epsilon": Mutant(
         where=RULE + "histogram_loss", old="units=self._units[1]", new="units=sum(self._units)",
@@ -450,11 +450,11 @@ REFUSED: dict[str, Mutant] = {
 HARMLESS: dict[str, Mutant] = {
     "Gaussian noise is drawn where Laplace noise is less": Mutant(
         where="anonkit.budget_rules.forest_rule:gaussian_histograms",
-        old="return min(_MORE * quiet, attributes) if quiet > asked else 0", new="return attributes",
+        old="return min(_MORE * quiet, attributes) if quiet > planned else 0", new="return attributes",
         method="dp-forest", parameters={**GAUSSIAN_HISTOGRAMS, "n_rows": 2}),
     "a pair is chosen wherever there is one": Mutant(
-        where="anonkit.budget_rules.forest_rule:choice_share", old="return asked if asked <= _MOST_CHOICE",
-        new="return min(asked, _MOST_CHOICE) if pairs", method="dp-forest", parameters=DROWNED, policy=OF_MANY),
+        where="anonkit.budget_rules.forest_rule:choice_share", old="return rounded if rounded <= _MOST_CHOICE",
+        new="return min(rounded, _MOST_CHOICE) if pairs", method="dp-forest", parameters=DROWNED, policy=OF_MANY),
     "a value is a spike at half of the threshold": Mutant(
         where="anonkit.budget_rules.spike_rule:threshold_of", old="return max(by_chance,",
         new="return max(by_chance // 2,", method="dp-forest", policy=OF_STEPS),

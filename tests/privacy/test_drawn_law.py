@@ -197,7 +197,7 @@ MUTANTS = {
         where="anonkit.methods.safepub:SafePub.release", old="small_classes(sampled_rows, draw.schema.names, k)",
         new="small_classes(sampled_rows, draw.schema.names, k - 1)"),
     "rows that do not count are counted": Mutant(
-        where="anonkit.k_anonymity.sampled_rows:_that_count", old="held - needed", new="held"),
+        where="anonkit.k_anonymity.sampled_rows:_that_count", old="sizes - needed", new="sizes"),
 }  # fmt: skip
 
 

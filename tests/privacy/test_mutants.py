@@ -459,8 +459,8 @@ COUNTING: dict[str, Mutant] = {
         refused_by="validate", check="sensitive_values", run="cap",
     ),
     "no cap without a requirement": Mutant(
-        where="k_anonymity.privacy_model:AnonymityModel.guarantee", old="if not (whole_set or own.asked())",
-        new="if not (True or own.asked())",
+        where="k_anonymity.privacy_model:AnonymityModel.guarantee", old="if not (whole_set or own.required())",
+        new="if not (True or own.required())",
         refused_by="validate", check="sensitive_columns", run="cap",
     ),
     "marks for a missing cell counted as values": Mutant(

@@ -51,7 +51,7 @@ def test_a_promise_reads_back_from_its_report(promise: KAnonymity) -> None:
 def test_every_part_of_a_promise_is_checked(promise: KAnonymity) -> None:
     """There are as many checks as requirements, and a recount that measured nothing passes none of them."""
     checks = promise.verify(Counted(k=0))
-    asked = 1 + (promise.unit is not None) + len(promise.diversity.asked())
+    asked = 1 + (promise.unit is not None) + len(promise.diversity.required())
     assert len(checks) == asked
     assert not any(check.passed for check in checks)
 

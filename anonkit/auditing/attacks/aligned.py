@@ -75,21 +75,21 @@ def _recoded(params: Mapping[str, Any], released: pa.Table, original: pa.Table) 
     recoded, unknown = (_grouped_again(params, batch) if in_groups else recoding).apply(batch)
     known = [name for name in released.column_names if name in recoded]
     cells, present = pa.table(recoded).select(known), released.select(known)
-    kept = _in_release(cells, present)
+    released_rows = _in_release(cells, present)
     for step in coarser_steps(recoding)[1:] if recoding.merged else ():  # a row shows the first step that is there
         coarser = pa.table(step.apply(batch)[0]).select(known)
-        at = np.where(kept, 0, batch.num_rows) + np.arange(batch.num_rows)
+        at = np.where(released_rows, 0, batch.num_rows) + np.arange(batch.num_rows)
         cells = pa.concat_tables([cells, coarser]).take(pa.array(at))
-        kept = _in_release(cells, present)
-    kept &= ~unknown
+        released_rows = _in_release(cells, present)
+    released_rows &= ~unknown
     columns = [
         cells.column(name) if name in known else batch.column(batch.schema.get_field_index(name))
         for name in released.column_names
     ]
     table = pa.table(columns, names=released.column_names)
     position = np.full(original.num_rows, -1, dtype=np.int64)
-    position[kept] = np.arange(int(kept.sum()))
-    return Aligned(table=table.filter(pa.array(kept)), position=position)
+    position[released_rows] = np.arange(int(released_rows.sum()))
+    return Aligned(table=table.filter(pa.array(released_rows)), position=position)
 
 
 def _grouped_again(params: Mapping[str, Any], batch: pa.RecordBatch) -> Recodes:
@@ -142,12 +142,12 @@ def _randomized(table: PublishedTable, released: pa.Table, original: pa.Table) -
                 answers, mask=np.isnan(answers) if blank is None else blank | np.isnan(answers)
             )
         elif isinstance(alone.mechanism, Channel) and alone.domain is not None:
-            drawn = _draw(original.column(attribute.name), alone.domain, alone.mechanism, key, number)
-            out[attribute.name] = _decoded(drawn, alone.answers() or alone.domain, blank)
+            answer = _draw(original.column(attribute.name), alone.domain, alone.mechanism, key, number)
+            out[attribute.name] = _decoded(answer, alone.answers() or alone.domain, blank)
     target = table.target
     if target is not None and target.mechanism is not None:
-        drawn = _draw(original.column(target.name), target.shown, target.mechanism, key, len(table.attributes))
-        out[target.name] = _decoded(drawn, target.shown, None)
+        answer = _draw(original.column(target.name), target.shown, target.mechanism, key, len(table.attributes))
+        out[target.name] = _decoded(answer, target.shown, None)
     return Aligned(table=pa.table(out), position=np.arange(n_rows))
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from anonkit.auditing.attacks.aligned import Aligned, align, identity
 from anonkit.auditing.attacks.attack_evidence import AttackColumn, Readings, Values, columns_of, evidence_for
-from anonkit.auditing.attacks.inference import Ballot, HeldValue, Secret, Votes, right_about, votes_for
+from anonkit.auditing.attacks.inference import Ballot, ObservedValue, Secret, Votes, right_about, votes_for
 from anonkit.auditing.attacks.singling_out import Linkage, link, membership, predicates, singled_out
 from anonkit.auditing.attacks.success_rates import Attack, LossBound, Rate, next_step
 from anonkit.documents import ReportPart
@@ -175,7 +175,7 @@ class _Auditor:
         self._synthetic = promise is not None and not promise.shows_rows
         self._released = released
         self._people_of_rows = people
-        self._targets = self._drawn(original.num_rows)[:attacks].tolist()
+        self._targets = self._shuffled_rows(original.num_rows)[:attacks].tolist()
         self._people = [self._person(row) for row in self._targets]
         self._others = (
             others if len(others) <= attacks else [others[at] for at in self._random.permutation(len(others))[:attacks]]
@@ -194,7 +194,7 @@ class _Auditor:
         position = None if aligned is None else aligned.position
         self._mixed = _AttackedRelease(columns=self._columns_of(mixed), position=position)
 
-    def _drawn(self, n_rows: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def _shuffled_rows(self, n_rows: int) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return the rows in random order; where people are known, one row of each person."""
         rows: np.ndarray[Any, np.dtype[np.int64]] = self._random.permutation(n_rows)
         if self._people_of_rows is None:
@@ -322,14 +322,14 @@ class _Auditor:
         """Return the rate at which the secret of a person is guessed."""
         scenes = {**self._ceilings, "mixed": self._mixed}
 
-        def rate(told: str, people: Sequence[Mapping[str, int]]) -> Rate:
-            ballot = Ballot.of(scenes.get(told, self._release).columns.get(secret.name), secret)
+        def rate(release: str, people: Sequence[Mapping[str, int]]) -> Rate:
+            ballot = Ballot.of(scenes.get(release, self._release).columns.get(secret.name), secret)
             if ballot is None:
                 return Rate(successes=0.0, attacks=0)
             overall = ballot.overall()
             right = sum(
                 secret.is_right(secret.guess(own, overall), person[secret.name])
-                for own, person in zip(votes[told][secret.name], people, strict=True)
+                for own, person in zip(votes[release][secret.name], people, strict=True)
             )
             return Rate(successes=float(right), attacks=len(people))
 
@@ -349,42 +349,42 @@ class _Auditor:
         """Return the risk that holders of single values are distinguished from others, the largest risk first."""
         if secret.name not in votes["release"]:
             return []
-        values = secret.held()
-        holders = [self._holders(secret, held, -(-len(self._targets) // max(len(values), 1))) for held in values]
-        drawn = [self._person(row) for rows in holders for row in rows]
-        own = {name: self._votes(scene, [secret], drawn)[secret.name] for name, scene in self._told.items()}
+        values = secret.attacked_values()
+        holders = [self._holders(secret, value, -(-len(self._targets) // max(len(values), 1))) for value in values]
+        people = [self._person(row) for rows in holders for row in rows]
+        own = {name: self._votes(scene, [secret], people)[secret.name] for name, scene in self._known_releases.items()}
         found, first = [], 0
-        for held, rows in zip(values, holders, strict=True):
+        for value, rows in zip(values, holders, strict=True):
             mine = {name: own[name][first : first + len(rows)] for name in own}
             first += len(rows)
-            found.append(self._of_value(secret, held, mine, votes))
+            found.append(self._of_value(secret, value, mine, votes))
         return sorted(found, key=lambda entry: -float(entry["risk"]))
 
     @property
-    def _told(self) -> dict[str, _AttackedRelease]:
+    def _known_releases(self) -> dict[str, _AttackedRelease]:
         return {"release": self._release, "mixed": self._mixed}
 
     def _of_value(
         self,
         secret: Secret,
-        held: HeldValue,
+        value: ObservedValue,
         holders: Mapping[str, list[Votes]],
         votes: Mapping[str, Mapping[str, list[Votes]]],
     ) -> dict[str, Any]:
         """Return the attack on holders of a value, beside as many people who do not hold it."""
 
-        def rate(scene: _AttackedRelease, mine: list[Votes], told: str, people: Sequence[Mapping[str, int]]) -> Rate:
+        def rate(scene: _AttackedRelease, mine: list[Votes], release: str, people: Sequence[Mapping[str, int]]) -> Rate:
             ballot = Ballot.of(scene.columns[secret.name], secret)
             assert ballot is not None  # noqa: S101 - else nobody has voted
             truth = [person[secret.name] for person in people]
-            theirs = [at for at, true in enumerate(truth) if not held.codes[true]][: len(mine)]
-            sample = [*mine[: len(theirs)], *(votes[told][secret.name][at] for at in theirs)]
-            holds = [True] * min(len(mine), len(theirs)) + [False] * len(theirs)
-            return right_about(held, sample, ballot.overall(), holds)
+            theirs = [at for at, true in enumerate(truth) if not value.codes[true]][: len(mine)]
+            sample = [*mine[: len(theirs)], *(votes[release][secret.name][at] for at in theirs)]
+            is_holder = [True] * min(len(mine), len(theirs)) + [False] * len(theirs)
+            return right_about(value, sample, ballot.overall(), is_holder)
 
         attack = rate(self._release, holders["release"], "release", self._people)
         shuffled = rate(self._mixed, holders["mixed"], "mixed", self._people)
-        apart = [at for at, person in enumerate(self._others) if held.codes[person[secret.name]]]
+        apart = [at for at, person in enumerate(self._others) if value.codes[person[secret.name]]]
         control = shuffled
         if apart:
             control = rate(self._release, [votes["others"][secret.name][at] for at in apart], "others", self._others)
@@ -393,16 +393,16 @@ class _Auditor:
         )
         figures = replace(alone, control=control).to_dict()
         return {
-            "value": held.value,
-            "base_rate": float(held.codes[secret.values.codes].mean()),
+            "value": value.value,
+            "base_rate": float(value.codes[secret.values.codes].mean()),
             **{key: figures[key] for key in ("attack_rate", "control_rate", "risk", "ci", "n_attacks", "verdict")},
             "verdict_without_control": alone.verdict,
         }
 
-    def _holders(self, secret: Secret, held: HeldValue, most: int) -> list[int]:
+    def _holders(self, secret: Secret, value: ObservedValue, most: int) -> list[int]:
         """Return rows of people who hold a value, drawn at random."""
-        rows = self._drawn(self._source.num_rows)
-        own: list[int] = rows[held.codes[secret.values.codes[rows]]][: max(most, _FEWEST)].tolist()
+        rows = self._shuffled_rows(self._source.num_rows)
+        own: list[int] = rows[value.codes[secret.values.codes[rows]]][: max(most, _FEWEST)].tolist()
         return own
 
     def _person(self, row: int) -> dict[str, int]:

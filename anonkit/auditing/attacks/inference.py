@@ -35,7 +35,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class HeldValue:
+class ObservedValue:
     """A value of a secret, or a band of its numbers, whose holders are attacked apart."""
 
     value: Any
@@ -70,9 +70,9 @@ class Secret:
         if numbers is None or width == 0:
             return cls(name=name, values=values, numbers=None, width=0.0)
         if width is None:
-            held = numbers[values.codes]
-            held = held[~np.isnan(held)]
-            low, high = np.quantile(held, (0.05, 0.95)) if np.unique(held).size > FEW else (0.0, 0.0)
+            present = numbers[values.codes]
+            present = present[~np.isnan(present)]
+            low, high = np.quantile(present, (0.05, 0.95)) if np.unique(present).size > FEW else (0.0, 0.0)
             width = float(f"{TOLERANCE * (high - low):.1e}")
         return cls(name=name, values=values, numbers=numbers if width else None, width=width)
 
@@ -123,35 +123,37 @@ class Secret:
         near[order] = sums[last] - sums[first]
         return near
 
-    def held(self) -> list[HeldValue]:
+    def attacked_values(self) -> list[ObservedValue]:
         """Return the values, or bands, whose holders are attacked apart, the rarest first; missing is none."""
         counts = self.values.counts
         if self.numbers is None:
             there = [code for code, value in enumerate(self.values.values) if value is not None and counts[code]]
             rarest = sorted(there, key=lambda code: int(counts[code]))[:_RAREST]
             places = np.arange(len(self.values.values))
-            return [HeldValue(value=_json(self.values.values[code]), codes=places == code) for code in rarest]
-        held = self.numbers[self.values.codes]
-        held = held[~np.isnan(held)]
-        edges = np.unique(np.quantile(held, np.linspace(0, 1, _BANDS + 1), method="lower")) if held.size else held
+            return [ObservedValue(value=_json(self.values.values[code]), codes=places == code) for code in rarest]
+        present = self.numbers[self.values.codes]
+        present = present[~np.isnan(present)]
+        edges = (
+            np.unique(np.quantile(present, np.linspace(0, 1, _BANDS + 1), method="lower")) if present.size else present
+        )
         bands = [(self.numbers >= low) & (self.numbers < high) for low, high in pairwise(edges)]
         if bands:
             bands[-1] |= self.numbers == edges[-1]
         shown = [self.numbers[band] for band in bands]
         return [
-            HeldValue(value=[float(numbers.min()), float(numbers.max())], codes=band)
+            ObservedValue(value=[float(numbers.min()), float(numbers.max())], codes=band)
             for band, numbers in zip(bands, shown, strict=True)
             if numbers.size
         ]
 
 
 def right_about(
-    held: HeldValue, votes: Sequence[NDArray[np.float64]], overall: NDArray[np.float64], holds: Sequence[bool]
+    value: ObservedValue, votes: Sequence[NDArray[np.float64]], overall: NDArray[np.float64], truth: Sequence[bool]
 ) -> Rate:
     """Return the rate of right decisions on who holds a value: yes where the evidence exceeds everybody else's."""
-    usual = _share(overall, held.codes) * (1 + 1e-9)
-    right = sum((_share(own, held.codes) > usual) == true for own, true in zip(votes, holds, strict=True))
-    return Rate(successes=float(right), attacks=len(holds))
+    usual = _share(overall, value.codes) * (1 + 1e-9)
+    right = sum((_share(own, value.codes) > usual) == true for own, true in zip(votes, truth, strict=True))
+    return Rate(successes=float(right), attacks=len(truth))
 
 
 def _largest(votes: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -242,31 +244,33 @@ class Ballot:
     n_values: int
 
     @classmethod
-    def of(cls, held: AttackColumn | None, secret: Secret) -> Ballot | None:
+    def of(cls, column: AttackColumn | None, secret: Secret) -> Ballot | None:
         """Read a released column; None where its cells are no labels."""
         original, n_values = secret.values, len(secret.values.values)
-        if isinstance(held, Weighed | Equal) and (nearest := secret.nearest(held.shown)) is not None:
+        if isinstance(column, Weighed | Equal) and (nearest := secret.nearest(column.shown)) is not None:
             labels = np.flatnonzero(nearest >= 0)
             return cls(
-                codes=held.codes, labels=labels, values=nearest[labels], shares=np.ones(labels.size),
+                codes=column.codes, labels=labels, values=nearest[labels], shares=np.ones(labels.size),
                 n_labels=nearest.size, n_values=n_values,
             )  # fmt: skip
-        if isinstance(held, Equal):
-            values = np.flatnonzero(held.label_of >= 0)
-            labels, shares = held.label_of[values], np.ones(values.size)
+        if isinstance(column, Equal):
+            values = np.flatnonzero(column.label_of >= 0)
+            labels, shares = column.label_of[values], np.ones(values.size)
             return cls(
-                codes=held.codes,
+                codes=column.codes,
                 labels=labels,
                 values=values,
                 shares=shares,
-                n_labels=held.gain.size,
+                n_labels=column.gain.size,
                 n_values=n_values,
             )
-        if not isinstance(held, Weighed):
+        if not isinstance(column, Weighed):
             return None
-        n_labels = held.weights.shape[0] - 1
-        labels, values, shares = _pairs(held, original)
-        return cls(codes=held.codes, labels=labels, values=values, shares=shares, n_labels=n_labels, n_values=n_values)
+        n_labels = column.weights.shape[0] - 1
+        labels, values, shares = _pairs(column, original)
+        return cls(
+            codes=column.codes, labels=labels, values=values, shares=shares, n_labels=n_labels, n_values=n_values
+        )
 
     def cast(self, weights: Votes) -> Votes:
         """Return the votes for each value, of rows with these weights."""
@@ -280,20 +284,20 @@ class Ballot:
         return self.cast(np.ones(self.codes.size))
 
 
-def _pairs(held: Weighed, original: Values) -> tuple[IntArray, IntArray, Votes]:
+def _pairs(column: Weighed, original: Values) -> tuple[IntArray, IntArray, Votes]:
     """Return the votes of labels for original values, with their weights.
 
     The weights are log p(label | value) - log p(label); without the frequency they are the response, whose inverse
     votes without bias. A label that fits several values votes for each by how common it is.
     """
-    weights = held.weights[:-1]
+    weights = column.weights[:-1]
     common = original.counts / max(original.codes.size, 1)
     if weights.size > _DENSE:  # of recoded cells, which fit or do not
         labels, values = np.nonzero(weights > IMPOSSIBLE / 2)
         fits = common[values]
     else:
         n_labels = weights.shape[0]
-        counts = np.bincount(held.codes[held.codes >= 0], minlength=n_labels)[:n_labels]
+        counts = np.bincount(column.codes[column.codes >= 0], minlength=n_labels)[:n_labels]
         share = np.log((counts + 1e-9) / max(counts.sum(), 1))
         response = np.exp(np.minimum(weights.astype(np.float64) + share[:, np.newaxis], 0.0))
         columns = response.sum(axis=0)

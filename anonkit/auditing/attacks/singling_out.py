@@ -141,11 +141,11 @@ def ranked(scores: FloatArray, own: NDArray[np.int64] | int) -> tuple[float, flo
     return (tied / same if better == 0 else 0.0), _among(same, tied, 10 - better)
 
 
-def _among(n_rows: int, own: int, drawn: int) -> float:
+def _among(n_rows: int, own: int, sample: int) -> float:
     """Return the chance that one of the own rows is among some drawn of all rows."""
-    if drawn <= 0:
+    if sample <= 0:
         return 0.0
-    return 1.0 if drawn >= n_rows else 1 - comb(n_rows - own, drawn) / comb(n_rows, drawn)
+    return 1.0 if sample >= n_rows else 1 - comb(n_rows - own, sample) / comb(n_rows, sample)
 
 
 def _alike(original: Mapping[str, Values], names: Sequence[str], target: int, people: NDArray[np.int64] | None) -> int:
@@ -186,16 +186,16 @@ def predicates(
     if n_rows == 0:
         return []
     rarity = np.sum([_rarity(columns[name]) for name in names], axis=0)
-    drawn: dict[tuple[tuple[str, int], ...], Predicate] = {}
+    found: dict[tuple[tuple[str, int], ...], Predicate] = {}
     for row in random.choice(n_rows, size=2 * n_predicates, p=rarity / rarity.sum()).tolist():
         size = int(random.integers(1, min(MOST_COLUMNS, len(names)) + 1))
         chosen = sorted(random.choice(names, size=size, replace=False).tolist())
         key = tuple((name, int(_codes(columns[name])[row])) for name in chosen)
-        if key not in drawn:
-            drawn[key] = {name: _fitting(columns[name], row, len(original[name].values)) for name in chosen}
-        if len(drawn) == n_predicates:
+        if key not in found:
+            found[key] = {name: _fitting(columns[name], row, len(original[name].values)) for name in chosen}
+        if len(found) == n_predicates:
             break
-    return list(drawn.values())
+    return list(found.values())
 
 
 def singled_out(

@@ -308,9 +308,9 @@ class Guesser:
 
 
 def _score(scores: FloatArray, inside: BoolArray, above: float, below: float) -> tuple[int, int]:
-    says_in = scores >= above
-    says_out = (scores <= below) & ~says_in
-    return int((says_in & inside).sum() + (says_out & ~inside).sum()), int(says_in.sum() + says_out.sum())
+    is_in = scores >= above
+    is_out = (scores <= below) & ~is_in
+    return int((is_in & inside).sum() + (is_out & ~inside).sum()), int(is_in.sum() + is_out.sum())
 
 
 def _promise(right: int, releases: int, looked_at: int, answers: int) -> float:

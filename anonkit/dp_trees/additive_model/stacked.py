@@ -141,9 +141,9 @@ class StackedPlan:
         """
         left, plan = replace(self.histogram_loss, delta=delta), replace(self, states_noise=True)
         rule_counts = gaussian_histograms(
-            left.units, left.row_rho_units, max(1, self.rule.asked), len(self.schema.attributes)
+            left.units, left.row_rho_units, max(1, self.rule.measured), len(self.schema.attributes)
         )
-        return replace(plan, rule=self.rule.asking(rule_counts), delta=delta) if rule_counts else plan
+        return replace(plan, rule=self.rule.measuring(rule_counts), delta=delta) if rule_counts else plan
 
     @property
     def noise_law(self) -> str:
@@ -153,7 +153,7 @@ class StackedPlan:
     @cached_property
     def histogram_draw(self) -> Draw:
         """One line: each row is in one cell of the histogram of every attribute."""
-        times = max(1, self.rule.asked)
+        times = max(1, self.rule.measured)
         left, law = self.histogram_loss, self.noise_law
         return left.table(law, "histograms by class", left.whole(law), times)
 
@@ -189,7 +189,7 @@ class StackedPlan:
             "rows": self.rows,
             "depth": self.rule.depth,
             "regions": self.rule.region_depth,
-            "asked": self.rule.asked,
+            "asked": self.rule.measured,
             "bins": self.rule.cells,
             "weights": self.rule.weights > 0,
             "calibration": self.rule.slope > 0,
@@ -308,7 +308,7 @@ def learn(plan: StackedPlan, counter: Counter, randomness: Randomness, watch: Wa
     plan = plan.for_classes(forest)
     regions = regions_of(forest, plan.rule.region_depth)
     words = UniformStream(randomness.child("noise of evidence"))
-    measured = chosen_attributes(len(plan.schema.attributes), plan.rule.asked, randomness.child("attributes asked"))
+    measured = chosen_attributes(len(plan.schema.attributes), plan.rule.measured, randomness.child("attributes asked"))
     sums = HistogramSums(forest=forest, regions=regions, measured=measured)
     exact = counter.sum_up(sums)
     for at, table in enumerate(sums.tables(exact)):

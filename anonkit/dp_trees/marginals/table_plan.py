@@ -113,7 +113,7 @@ def candidate_pairs(layout: ColumnLayout) -> tuple[Pair, ...]:
 
 def fits_in_memory(layout: ColumnLayout) -> bool:
     """Return True if the tables of all pairs of columns fit into memory, for every class."""
-    return rule.can_hold(layout.sizes, layout.classes)
+    return rule.pairs_fit(layout.sizes, layout.classes)
 
 
 def _choice(left: RemainingBudget, law: str, purpose: str, units: int, times: int) -> Draw:

@@ -16,7 +16,7 @@ import numpy as np
 from anonkit.budget_rules.marginal_rule import Forecast
 from anonkit.budget_rules.model_queries import ModelQuery, PairsDependence, TargetDependence
 from anonkit.budget_rules.spike_rule import Amount
-from anonkit.budget_rules.view_rule import AskedReading, ViewPlan, view_plan
+from anonkit.budget_rules.view_rule import ReadingQuery, ViewPlan, view_plan
 from anonkit.domains.coded_columns import FloatArray
 from anonkit.dp_trees.marginals.exact_tables import ExactTables, least_error
 from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout, Pair, Reading, reading_draw
@@ -79,7 +79,7 @@ class _ReadingTaker:
         """Budget of the tables after the readings so far."""
         return self.left.amounts
 
-    def read(self, asked: AskedReading) -> float:
+    def read(self, asked: ReadingQuery) -> float:
         """Charge a reading, draw it, and return it in rows."""
         query: ModelQuery = TargetDependence()
         if asked.joined is None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from anonkit.domains.domain_codes import cell_keys, codes_of_cells, labels_of_cells, refuse_kinds
 from anonkit.domains.number_bins import UNKNOWN, Categories, NumberBins
-from anonkit.domains.rows_of_people import drawn_rows
+from anonkit.domains.rows_of_people import sampled_rows
 from anonkit.dp_trees.grower import refuse_other_totals
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch, Counter, Question, RowSums
 from anonkit.protocols import Engine, Source, is_too_large
@@ -281,7 +281,7 @@ def sampled_rows_of_units(engine: Engine, source: Source, unit: str, most: int, 
     """
     column = engine.encode(engine.map_batches(source, UnitKeys(unit), pa.schema([(unit, pa.string())])), [unit])[0]
     words = keyed_words(key, 0, 0, column.codes.size, word_bits=_WORD_BITS).reshape(-1)
-    keep = drawn_rows(column.codes, most, words.astype(np.uint64, copy=False))
+    keep = sampled_rows(column.codes, most, words.astype(np.uint64, copy=False))
     if column.missing is not None:
         keep &= column.codes != column.missing
     used = np.bincount(column.codes[keep], minlength=1)

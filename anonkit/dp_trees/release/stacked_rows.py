@@ -23,7 +23,7 @@ from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import numeric_target
 from anonkit.published.additive_scores import AdditiveScores, places_of
-from anonkit.published.kept_rules import KeptRules, allowed_chances
+from anonkit.published.code_rules import CodeRules, allowed_chances
 from anonkit.published.released_cells import PLACES_IN_A_CELL, cells_of_places, places_of_cells, shown_domain
 from anonkit.published.tree_attributes import Attribute, TreeSchema
 from anonkit.published.tree_model import PublishedForest
@@ -44,7 +44,7 @@ class StackedRows:
     world: LeafProductModel
     numbers: TargetHistogram | None = None
     """Of a numeric target: where in its bin a number is drawn."""
-    kept: KeptRules | None = None
+    kept: CodeRules | None = None
     """The public rules over what is shown; rows are changed before they get a class, and get one that they may have."""
 
     def __call__(self, numbers: IntArray, randomness: Randomness) -> list[IntArray]:
@@ -63,11 +63,11 @@ class StackedRows:
     def _placed(attribute: Attribute, codes: IntArray, words: UniformStream) -> IntArray:
         return places_of_cells(codes, attribute.domain, shown_domain(attribute.domain), words)
 
-    def _ruled(self, codes: IntArray, classes: IntArray, words: UniformStream, kept: KeptRules) -> list[IntArray]:
+    def _ruled(self, codes: IntArray, classes: IntArray, words: UniformStream, kept: CodeRules) -> list[IntArray]:
         """Return labels and codes that keep the rules: numbers at their places first, then what rules change."""
         attributes = self.forest.schema.attributes
         shown = {one.name: self._placed(one, own, words) for one, own in zip(attributes, codes, strict=True)}
-        shown = kept.kept(shown, classes, words)
+        shown = kept.repaired(shown, classes, words)
         cells = np.stack(
             [cells_of_places(one.domain, shown_domain(one.domain))[shown[one.name]] for one in attributes]
         ).astype(codes.dtype)

@@ -35,8 +35,8 @@ from anonkit.policy.constraints import refuse_strange_constraints
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import NumericAttribute, public_attribute
 from anonkit.protocols import Engine, Source
+from anonkit.published.code_rules import CodeRules
 from anonkit.published.column_means import ColumnMean
-from anonkit.published.kept_rules import KeptRules
 from anonkit.published.released_cells import cells_of_codes, places_of_cells, shown_domain
 from anonkit.randomness import Randomness
 from anonkit.report.blocks import ReportColumn
@@ -130,7 +130,7 @@ class RuledRows(ParamsPart, keys=("constraints?",)):
     """Domains of the columns that follow from others."""
     codes_of: Mapping[str, IntArray]
     """For each of them its code for each code of the column that it follows from."""
-    kept: KeptRules
+    kept: CodeRules
     label: str | None
     """The column of classes, where rows have one when they are drawn."""
 
@@ -161,7 +161,7 @@ class RuledRows(ParamsPart, keys=("constraints?",)):
         rules = rules.completed(domains)
         try:
             codes = {name: rule.codes(domains[rule.of], domains[name]) for name, rule in rules.determined.items()}
-            kept = KeptRules.of(rules, domains, label)
+            kept = CodeRules.of(rules, domains, label)
             kept.check(of_each_class=not (number_last and label is not None and isinstance(domains[label], Grid)))
         except ParameterError as error:
             raise PolicyError(f"policy: constraints: {error.message}", error.hint or "mend the rule") from None
@@ -172,7 +172,7 @@ class RuledRows(ParamsPart, keys=("constraints?",)):
         if self.kept.masks:
             first = next(iter(codes.values()))
             classes = first * 0 if self.label is None else codes[self.label]
-            codes = self.kept.kept(codes, classes, words)
+            codes = self.kept.repaired(codes, classes, words)
         return self.with_determined(codes)
 
     def with_determined(self, codes: Mapping[str, IntArray]) -> dict[str, IntArray]:
@@ -182,7 +182,7 @@ class RuledRows(ParamsPart, keys=("constraints?",)):
 
     def settled(self) -> RuledRows:
         """Return the same for rows whose values do not meet any more: what follows is all that is left to write."""
-        return replace(self, kept=KeptRules(masks=(), may_be={}))
+        return replace(self, kept=CodeRules(masks=(), may_be={}))
 
     @property
     def sizes(self) -> dict[str, int]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.checks.counted_as import CountedAs, LookedAt, ReadValues
-from anonkit.checks.diversity import NO_VALUE, diversity_of, worst_of, worst_told
+from anonkit.checks.diversity import NO_VALUE, diversity_of, published_worst, worst_of
 
 Counts = NDArray[np.int64]
 
@@ -158,7 +158,7 @@ class ValueCounts:
             some_have_none=bool((holders == 0).any()),
             counted=self._counted_as(present, overall, reading, column),
         )
-        return worst_told(worst)
+        return published_worst(worst)
 
     def _counted_as(self, present: Counts, rows: NDArray[Any], reading: ReadValues, column: str) -> CountedAs:
         """Return the values that count as one; `present` are those that occur, a missing one last, by `rows` each."""

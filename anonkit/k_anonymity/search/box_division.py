@@ -68,7 +68,7 @@ def divide(
     of_box = np.empty(n_pieces, dtype=np.int64)
     of_box[piece] = box
     size = np.bincount(piece, rows, minlength=n_pieces).astype(np.float64)
-    heavy = _told(of_box, size, floor)
+    heavy = _distinguished(of_box, size, floor)
     order = np.lexsort((np.arange(n_pieces), -size, ~heavy, of_box))
     rank = np.empty(n_pieces, dtype=np.int64)
     rank[order] = np.arange(n_pieces) - np.searchsorted(of_box, np.arange(m))[of_box[order]]
@@ -80,7 +80,7 @@ def divide(
     return BestDivision(score=score, part=part, level=level_of, n_nodes=n_nodes)
 
 
-def _told(of_box: IntArray, size: FloatArray, floor: FloatArray) -> BoolArray:
+def _distinguished(of_box: IntArray, size: FloatArray, floor: FloatArray) -> BoolArray:
     """Return a mask of the distinguished nodes, shape (n_pieces,)."""
     heavy = size >= floor[of_box]
     left = np.bincount(of_box[~heavy], size[~heavy], minlength=floor.size)

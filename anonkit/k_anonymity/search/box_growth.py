@@ -358,16 +358,16 @@ class BoxGrowth:
         classes = np.zeros(self.node.size, dtype=np.int64)  # class 0: all that is not being cut
         classes[here] = part + 1
         partition = Partition(classes, n_parts + 1, self._weights)
-        kept, broken = np.ones(classes.size, dtype=bool), np.zeros(n_parts + 1, dtype=bool)
+        released, broken = np.ones(classes.size, dtype=bool), np.zeros(n_parts + 1, dtype=bool)
         for requirement in self._requirements:
-            broken |= requirement.violated(partition, kept)
+            broken |= requirement.violated(partition, released)
         allowed = ~np.logical_or.reduceat(broken[1:], first)
         for sets in self._sets:
-            self._ask(sets, here, part, first, allowed)
+            self._strike_rare(sets, here, part, first, allowed)
         return allowed
 
     @staticmethod
-    def _ask(sets: GrowingSets, here: IntArray, part: IntArray, first: IntArray, allowed: BoolArray) -> None:
+    def _strike_rare(sets: GrowingSets, here: IntArray, part: IntArray, first: IntArray, allowed: BoolArray) -> None:
         """Strike the cuts after which a set of rows would be too rare; one after the other, since cuts add up."""
         cut = part >= 0
         entries, sides = here[cut], part[cut]

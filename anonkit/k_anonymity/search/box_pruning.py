@@ -28,49 +28,52 @@ from anonkit.k_anonymity.search.soft_labels import FOLDS, GRID, Predicted
 
 _COSTS = 2.0 ** (np.arange(-14, 21) / 2)
 """Costs of a box, in units of the variance of the truth: from next to nothing to more than any table bears."""
-_TOLD = 3.0
+_SIGNIFICANT_ERRORS = 3.0
 """Standard errors by which predictions for unseen rows must agree with the truth, to be believed where they err by more
 than the mean does. On tables with a target to predict, of 220 to 3,180 rows, it was 3.9 to 36; with one drawn at
 random, at most 3.0."""
 
 _APART = 1.0
-"""Standard errors of their difference by which a coarser division must be better than a finer one."""
+"""Standard errors of their difference by which a coarser division must be better than a finer one.
+
+Settled on other halvings of six tables: docs/methods/mondrian.md, "Measured".
+"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Cuts:
     """The effect of each cut of a division, in arrays of shape (n_nodes,); 0 at leaves."""
 
-    kept: FloatArray
+    explained: FloatArray
     """Guide's variance that it keeps, times rows."""
     right: FloatArray
     """Prediction times truth, about the mean of the whole box: C."""
-    told: FloatArray
+    square: FloatArray
     """Squared prediction, about the mean of the whole box: S."""
 
     def saved(self, cuts: BoolArray) -> float:
         """Return the squared error that some of the cuts save."""
-        return float((2.0 * self.right - self.told)[cuts].sum())
+        return float((2.0 * self.right - self.square)[cuts].sum())
 
 
-def with_a_cut_of(splits: BoxNodes, kept: BoolArray, number: int) -> BoolArray:
+def with_a_cut_of(splits: BoxNodes, retained: BoolArray, number: int) -> BoolArray:
     """Return the cuts that stay with one by a column among them, the one that brings fewest others back.
 
     Parameters
     ----------
-    kept : BoolArray
-        Cuts that stay, shape (n_nodes,), as `telling_cuts` returns them.
+    retained : BoolArray
+        Cuts that stay, shape (n_nodes,), as `supported_cuts` returns them.
     number : int
         The column; where the division has no cut by it, nothing comes back.
     """
     cuts = np.flatnonzero(splits.column == number)
-    if not cuts.size or kept[cuts].any():
-        return kept
-    above = np.zeros(kept.size, dtype=np.int64)  # cuts above each node that would have to come back
-    for node in range(1, kept.size):  # parents come before their children
+    if not cuts.size or retained[cuts].any():
+        return retained
+    above = np.zeros(retained.size, dtype=np.int64)  # cuts above each node that would have to come back
+    for node in range(1, retained.size):  # parents come before their children
         parent = splits.parent[node]
-        above[node] = above[parent] + (not kept[parent])
-    back, node = kept.copy(), int(cuts[np.argmin(above[cuts])])
+        above[node] = above[parent] + (not retained[parent])
+    back, node = retained.copy(), int(cuts[np.argmin(above[cuts])])
     while node >= 0:
         back[node] = True
         node = int(splits.parent[node])
@@ -82,7 +85,7 @@ def with_a_cut_of(splits: BoxNodes, kept: BoolArray, number: int) -> BoolArray:
     return back
 
 
-def telling_cuts(splits: BoxNodes, node: IntArray, rows: FloatArray, told: Predicted) -> BoolArray:
+def supported_cuts(splits: BoxNodes, node: IntArray, rows: FloatArray, predicted: Predicted) -> BoolArray:
     """Return a mask of the cuts of a division that stay.
 
     Parameters
@@ -93,7 +96,7 @@ def telling_cuts(splits: BoxNodes, node: IntArray, rows: FloatArray, told: Predi
         Leaf of each entry, shape (n_entries,).
     rows : FloatArray
         Rows of each entry that guided, shape (n_entries,).
-    told : Predicted
+    predicted : Predicted
         What guided the division.
 
     Returns
@@ -106,19 +109,19 @@ def telling_cuts(splits: BoxNodes, node: IntArray, rows: FloatArray, told: Predi
     What is left are boxes that the growth went through, each of which met every requirement when it was made.
     """
     inner = splits.column >= 0
-    if not told.truth.shape[1]:
+    if not predicted.truth.shape[1]:
         return inner
-    forests = _Forests.of(told)
+    forests = _Forests.of(predicted)
     if forests.know_nothing:
         return inner
     variance = forests.variance
     generations = _generations(splits)
-    cuts = _judged(splits, generations, node, rows, told)
-    divisions = [inner, *(_cheapest(splits, generations, cuts.kept, cost * variance) for cost in _COSTS)]
+    cuts = _judged(splits, generations, node, rows, predicted)
+    divisions = [inner, *(_cheapest(splits, generations, cuts.explained, cost * variance) for cost in _COSTS)]
     saved = [cuts.saved(division) for division in divisions]
     best = int(np.argmax(saved))
     for division, saving in zip(divisions[:best], saved[:best], strict=True):
-        apart = float(cuts.told[division & ~divisions[best]].sum())
+        apart = float(cuts.square[division & ~divisions[best]].sum())
         if saved[best] - saving <= _APART * 2.0 * np.sqrt(variance * apart):
             return division
     return divisions[best] if divisions[best].any() else inner
@@ -136,16 +139,19 @@ class _Forests:
     """Variance of the truth along the prediction: by chance alone `right` has mean 0 and variance times `square`."""
 
     @classmethod
-    def of(cls, told: Predicted) -> _Forests:
-        """Ask the forests of all folds."""
-        n_guides = told.truth.shape[1]
+    def of(cls, predicted_rows: Predicted) -> _Forests:
+        """Compare the predictions of the forests of all folds with the truth."""
+        n_guides = predicted_rows.truth.shape[1]
         right, square = np.zeros(n_guides), np.zeros(n_guides)
-        for fold in np.unique(told.fold).tolist():
-            predicted, true = (values[told.fold == fold] / GRID for values in (told.told, told.truth))
+        for fold in np.unique(predicted_rows.fold).tolist():
+            predicted, true = (
+                values[predicted_rows.fold == fold] / GRID
+                for values in (predicted_rows.predictions, predicted_rows.truth)
+            )
             predicted = predicted - predicted.mean(axis=0)
             right += (predicted * true).sum(axis=0)
             square += (predicted**2).sum(axis=0)
-        along = float(((told.truth / GRID).var(axis=0) * square).sum() / max(float(square.sum()), 1e-300))
+        along = float(((predicted_rows.truth / GRID).var(axis=0) * square).sum() / max(float(square.sum()), 1e-300))
         # of several classes a row has one: what is true of one guide goes against the others
         return cls(
             right=float(right.sum()),
@@ -157,7 +163,7 @@ class _Forests:
     def know_nothing(self) -> bool:
         """Return True if what they say goes with the truth by chance alone, and is further off than the mean is."""
         error = np.sqrt(self.variance * self.square)  # half the standard error of what is saved against the mean
-        return bool(self.right < _TOLD * error and 2.0 * self.right - self.square < -2.0 * error)
+        return bool(self.right < _SIGNIFICANT_ERRORS * error and 2.0 * self.right - self.square < -2.0 * error)
 
 
 def _generations(splits: BoxNodes) -> list[IntArray]:
@@ -176,19 +182,19 @@ def _judged(
     n_nodes = splits.column.size
     key = node[predicted.entry] * FOLDS + predicted.fold
     seen = _upwards(splits, generations, np.bincount(key, minlength=n_nodes * FOLDS).reshape(-1, FOLDS))
-    held = _upwards(splits, generations, np.bincount(node, rows, minlength=n_nodes))
-    kept, right, square = np.zeros(n_nodes), np.zeros(n_nodes), np.zeros(n_nodes)
+    sizes = _upwards(splits, generations, np.bincount(node, rows, minlength=n_nodes))
+    explained, right, square = np.zeros(n_nodes), np.zeros(n_nodes), np.zeros(n_nodes)
     for at in range(predicted.truth.shape[1]):
         guide = _upwards(splits, generations, np.bincount(node, predicted.sums[:, at], minlength=n_nodes)) / GRID
         expected, true = (
             _upwards(splits, generations, np.bincount(key, values[:, at], minlength=n_nodes * FOLDS).reshape(-1, FOLDS))
             / GRID
-            for values in (predicted.told, predicted.truth)
+            for values in (predicted.predictions, predicted.truth)
         )
-        kept += guide**2 / np.maximum(held, 1.0)
+        explained += guide**2 / np.maximum(sizes, 1.0)
         right += (expected * true / np.maximum(seen, 1.0)).sum(axis=1)
         square += (expected**2 / np.maximum(seen, 1.0)).sum(axis=1)
-    return _Cuts(kept=_between(splits, kept), right=_between(splits, right), told=_between(splits, square))
+    return _Cuts(explained=_between(splits, explained), right=_between(splits, right), square=_between(splits, square))
 
 
 def _upwards(splits: BoxNodes, generations: list[IntArray], leaves: NDArray[Any]) -> FloatArray:
@@ -208,12 +214,12 @@ def _between(splits: BoxNodes, squares: FloatArray) -> FloatArray:
     return gained
 
 
-def _cheapest(splits: BoxNodes, generations: list[IntArray], kept: FloatArray, cost: float) -> BoolArray:
+def _cheapest(splits: BoxNodes, generations: list[IntArray], explained: FloatArray, cost: float) -> BoolArray:
     """Return the cuts of the division that keeps most after paying for each of its boxes, shape (n_nodes,)."""
-    worth, stays = np.zeros(kept.size), np.zeros(kept.size, dtype=bool)
+    worth, stays = np.zeros(explained.size), np.zeros(explained.size, dtype=bool)
     for nodes in reversed(generations):
         left = splits.left[nodes]
-        gain = kept[nodes] - cost + worth[left] + worth[left + 1]
+        gain = explained[nodes] - cost + worth[left] + worth[left + 1]
         stays[nodes] = (gain > 0) | splits.amid[nodes]
         worth[nodes] = np.where(stays[nodes], gain, 0.0)
     for nodes in generations:

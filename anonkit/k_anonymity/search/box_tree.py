@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from anonkit.domains.coded_columns import BoolArray, CodedColumn, FloatArray, IntArray, densify
 from anonkit.errors import GuaranteeError, ParameterError
 from anonkit.k_anonymity.search.box_growth import LISTED, BoxGrowth, BoxNodes
-from anonkit.k_anonymity.search.box_pruning import telling_cuts, with_a_cut_of
+from anonkit.k_anonymity.search.box_pruning import supported_cuts, with_a_cut_of
 from anonkit.k_anonymity.search.distinct_rows import NumberedRows
 from anonkit.k_anonymity.search.equivalence import Partition, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder
@@ -63,8 +63,8 @@ def _outputs(column: CodedColumn, rows: FloatArray, most: int) -> FloatArray:
     if column.ordered:
         values = _ranks(codes, rows, column.size)[:, None]
     else:
-        place, n_told = _by_frequency(codes, rows, column.size), max(min(_VALUES, most, column.size - 1), 1)
-        values = np.stack([place == value for value in range(n_told)], axis=1).astype(np.float64)
+        place, n_indicators = _by_frequency(codes, rows, column.size), max(min(_VALUES, most, column.size - 1), 1)
+        values = np.stack([place == value for value in range(n_indicators)], axis=1).astype(np.float64)
     weight = rows.sum()
     centred = values - (rows[:, None] * values).sum(axis=0) / weight
     spread = float((rows[:, None] * centred**2).sum() / weight)
@@ -73,8 +73,8 @@ def _outputs(column: CodedColumn, rows: FloatArray, most: int) -> FloatArray:
 
 def _ranks(codes: IntArray, rows: FloatArray, size: int) -> FloatArray:
     """Return the mean rank of each code among all rows, in [0, 1]; missing, the last code, ranks last."""
-    held = np.bincount(codes, rows, minlength=size)
-    return np.asarray(((np.cumsum(held) - held / 2) / held.sum())[codes])
+    counts = np.bincount(codes, rows, minlength=size)
+    return np.asarray(((np.cumsum(counts) - counts / 2) / counts.sum())[codes])
 
 
 def _by_frequency(codes: IntArray, rows: FloatArray, size: int) -> IntArray:
@@ -98,15 +98,15 @@ def relatedness(columns: Sequence[CodedColumn]) -> dict[str, float]:
     explained = {}
     for at, column in enumerate(columns):
         codes = column.codes.astype(np.int64)
-        held = np.maximum(np.bincount(codes, minlength=column.size), 1)
-        shares = [_explained(codes, held, other) for to, other in enumerate(outputs) if to != at and other.shape[1]]
+        counts = np.maximum(np.bincount(codes, minlength=column.size), 1)
+        shares = [_explained(codes, counts, other) for to, other in enumerate(outputs) if to != at and other.shape[1]]
         explained[column.name] = float(np.mean(shares)) if shares else 0.0
     return explained
 
 
-def _explained(codes: IntArray, held: IntArray, output: FloatArray) -> float:
+def _explained(codes: IntArray, counts: IntArray, output: FloatArray) -> float:
     """Return the share of the variance of an output between the values of a column, less that of chance."""
-    between = sum(float((np.bincount(codes, axis, minlength=held.size) ** 2 / held).sum()) for axis in output.T)
+    between = sum(float((np.bincount(codes, axis, minlength=counts.size) ** 2 / counts).sum()) for axis in output.T)
     share, chance = between / codes.size, (np.unique(codes).size - 1) / max(codes.size - 1, 1)
     return max((share - chance) / max(1.0 - chance, 1e-9), 0.0)
 
@@ -185,12 +185,12 @@ class BoxTree:
             left |= keys[np.minimum(np.searchsorted(keys, index), keys.size - 1)] == index
         return np.asarray(left, dtype=bool)
 
-    def with_cuts(self, kept: BoolArray) -> tuple[BoxTree, IntArray]:
+    def with_cuts(self, retained: BoolArray) -> tuple[BoxTree, IntArray]:
         """Return the tree with some of its cuts.
 
         Parameters
         ----------
-        kept : BoolArray
+        retained : BoolArray
             Inner nodes that stay, shape (n_nodes,); none below one that goes.
 
         Returns
@@ -200,20 +200,20 @@ class BoxTree:
         of_node : IntArray
             Node of the new tree that each node, or the nearest above it that stays, has become; shape (n_nodes,).
         """
-        inner = np.flatnonzero(kept)
-        stays = np.zeros(kept.size, dtype=bool)
+        inner = np.flatnonzero(retained)
+        stays = np.zeros(retained.size, dtype=bool)
         stays[0] = stays[self.left[inner]] = stays[self.left[inner] + 1] = True
         of_node = np.cumsum(stays) - 1
-        for node in np.flatnonzero((self.column >= 0) & ~kept).tolist():  # parents come before their children
+        for node in np.flatnonzero((self.column >= 0) & ~retained).tolist():  # parents come before their children
             of_node[self.left[node] : self.left[node] + 2] = of_node[node]
-        n_listed = np.where(kept, np.diff(self.listed_from), 0)
+        n_listed = np.where(retained, np.diff(self.listed_from), 0)
         tree = BoxTree(
             sizes=self.sizes,
-            column=np.where(kept, self.column, -1)[stays],
-            left=np.where(kept, of_node[self.left], -1)[stays],
-            at_most=np.where(kept, self.at_most, LISTED)[stays],
-            missing_left=(kept & self.missing_left)[stays],
-            listed=self.listed[np.repeat(kept, np.diff(self.listed_from))],
+            column=np.where(retained, self.column, -1)[stays],
+            left=np.where(retained, of_node[self.left], -1)[stays],
+            at_most=np.where(retained, self.at_most, LISTED)[stays],
+            missing_left=(retained & self.missing_left)[stays],
+            listed=self.listed[np.repeat(retained, np.diff(self.listed_from))],
             listed_from=np.append(0, np.cumsum(n_listed[stays])),
         )
         return tree, of_node
@@ -247,11 +247,11 @@ class BoxTree:
 
 def _only_used(allowed: IntArray, sets: list[list[IntArray]]) -> tuple[IntArray, tuple[tuple[IntArray, ...], ...]]:
     """Drop the sets that only inner nodes allow."""
-    kept = []
+    used_sets = []
     for number, members in enumerate(sets):
         used, allowed[:, number] = np.unique(allowed[:, number], return_inverse=True)
-        kept.append(tuple(members[index] for index in used))
-    return allowed, tuple(kept)
+        used_sets.append(tuple(members[index] for index in used))
+    return allowed, tuple(used_sets)
 
 
 def grow_boxes(
@@ -262,7 +262,7 @@ def grow_boxes(
     *,
     numbers: FloatArray | None = None,
     jointly: bool = False,
-    kept: Collection[str] = (),
+    kept_columns: Collection[str] = (),
     detail_weights: Mapping[str, float] = MappingProxyType({}),
     hidden: BoolArray | None = None,
     brief: bool = False,
@@ -292,7 +292,7 @@ def grow_boxes(
         do not.
     jointly : bool
         Whether there is no target, and the columns guide themselves (see `joint_guide`).
-    kept : collection of str
+    kept_columns : collection of str
         Columns by which at least one cut must stay, where any meets the requirements: one that would be put together
         again, or else the first of the table.
     detail_weights : mapping of column name to float
@@ -332,7 +332,7 @@ def grow_boxes(
         declared,
         numbers=numbers,
         jointly=jointly,
-        kept=kept,
+        kept_columns=kept_columns,
         detail_weights=detail_weights,
         hidden=hidden,
         brief=brief,
@@ -349,7 +349,7 @@ def guided_boxes(
     *,
     numbers: FloatArray | None = None,
     jointly: bool = False,
-    kept: Collection[str] = (),
+    kept_columns: Collection[str] = (),
     detail_weights: Mapping[str, float] = MappingProxyType({}),
     hidden: BoolArray | None = None,
     brief: bool = False,
@@ -402,17 +402,17 @@ def guided_boxes(
     )
     growth = begun()
     growth.grow()
-    numbers_kept = [number for number, column in enumerate(rows.columns) if column.name in kept]
-    if not set(numbers_kept) <= set(growth.splits.column.tolist()):
+    kept_indices = [number for number, column in enumerate(rows.columns) if column.name in kept_columns]
+    if not set(kept_indices) <= set(growth.splits.column.tolist()):
         growth = begun()
-        for number in numbers_kept:
+        for number in kept_indices:
             growth.cut_first(number)
         growth.grow()
     tree = _tree(columns, rows.columns, growth.splits)
     node = growth.node
     if predicted is not None:
-        stays = telling_cuts(growth.splits, node, guiding, predicted)
-        for number in numbers_kept:
+        stays = supported_cuts(growth.splits, node, guiding, predicted)
+        for number in kept_indices:
             stays = with_a_cut_of(growth.splits, stays, number)
         tree, of_node = tree.with_cuts(stays)
         node = of_node[node]

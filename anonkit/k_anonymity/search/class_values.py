@@ -25,7 +25,7 @@ _FEW = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class ValueHistograms:
     """Holders of each value of a sensitive attribute, class by class; a holder is a row, or a person.
 
     Where people hold several values the exact division is unknown from counts alone. `counts` is an upper bound of the
@@ -63,7 +63,7 @@ class Held:
         holders = self.holders[..., np.newaxis]
         return np.asarray(np.minimum(self.counts, holders) / np.maximum(holders, 1.0))
 
-    def within(self, ends: IntArray | None) -> Held:
+    def within(self, ends: IntArray | None) -> ValueHistograms:
         """Return the holders of each value and of the values up to its end; nobody where nobody holds the value itself.
 
         Parameters
@@ -75,7 +75,7 @@ class Held:
             return self
         sums = np.concatenate([np.zeros((*self.counts.shape[:-1], 1)), np.cumsum(self.counts, axis=-1)], axis=-1)
         counts = np.where(self.counts > 0, sums[..., ends] - sums[..., :-1], 0.0)
-        return Held(counts, self.holders, self.members)
+        return ValueHistograms(counts, self.holders, self.members)
 
     def grouped(self, ends: IntArray) -> FloatArray:
         """Return the holders of groups of values up to one end each, descending, shape (..., n_groups).
@@ -122,14 +122,14 @@ class Held:
         return np.asarray((chosen.sum(axis=1) - spare).reshape(self.holders.shape), dtype=np.float64)
 
 
-def held_by_rows(rows: FloatArray, members: FloatArray | None = None) -> Held:
+def histograms_of_rows(rows: FloatArray, members: FloatArray | None = None) -> ValueHistograms:
     """Return the holders of values as rows, from histograms of shape (..., n_values), and all rows of each class."""
-    return Held(rows, rows.sum(axis=-1), members)
+    return ValueHistograms(rows, rows.sum(axis=-1), members)
 
 
-def held_by_people(
+def histograms_of_people(
     rows: FloatArray, people: FloatArray, with_value: FloatArray, everybody: FloatArray, blank: FloatArray
-) -> Held:
+) -> ValueHistograms:
     """Return the holders of values as people.
 
     Parameters
@@ -148,7 +148,7 @@ def held_by_people(
     reason one or two people with a value, in a class where others have none, are not distinguished and count as one.
     """
     few = np.where(with_value > _FEW, with_value, np.minimum(with_value, 1.0))
-    return Held(at_most(rows, people), np.where(blank == 0, everybody, few), everybody)
+    return ValueHistograms(at_most(rows, people), np.where(blank == 0, everybody, few), everybody)
 
 
 def at_most(rows: NDArray[Any], people: NDArray[Any]) -> NDArray[Any]:

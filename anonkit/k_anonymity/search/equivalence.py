@@ -21,7 +21,14 @@ from numpy.typing import NDArray
 
 from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray, combine, densify, distinct_in_groups, ranked
 from anonkit.errors import ParameterError
-from anonkit.k_anonymity.search.class_values import CountedPeople, Held, Triples, at_most, held_by_people, held_by_rows
+from anonkit.k_anonymity.search.class_values import (
+    CountedPeople,
+    Triples,
+    ValueHistograms,
+    at_most,
+    histograms_of_people,
+    histograms_of_rows,
+)
 
 _CELLS = 4_000_000  # cells of a class-by-value table in memory at once
 _TOLERANCE = 1e-9  # thresholds are met up to rounding
@@ -103,8 +110,8 @@ class Requirement(Protocol):
         """Return the same requirement on a selection of the entries."""
         ...
 
-    def violated(self, partition: Partition, kept: BoolArray) -> BoolArray:
-        """Return a mask of the classes that break it, shape (n_classes,); `kept` marks the released entries."""
+    def violated(self, partition: Partition, released: BoolArray) -> BoolArray:
+        """Return a mask of the classes that break it, shape (n_classes,); `released` marks the released entries."""
         ...
 
 
@@ -139,7 +146,7 @@ class AtLeastK:
         """Return the same requirement on a selection of the entries."""
         return self if self.units is None else replace(self, units=self.units[entries])
 
-    def violated(self, partition: Partition, kept: BoolArray) -> BoolArray:
+    def violated(self, partition: Partition, released: BoolArray) -> BoolArray:
         """Mark the classes below k."""
         sizes = partition.sizes(self.units)
         if self.units is not None and self.nobody is not None:
@@ -180,9 +187,9 @@ class HistogramRequirement(ABC):
         """Number of codes of the sensitive attribute."""
         return int(self.sensitive.max(initial=0)) + 1
 
-    def ends_of(self, held: Held) -> IntArray | None:
+    def ends_of(self, histograms: ValueHistograms) -> IntArray | None:
         """Return the ends of the values that occur, which may be fewer than there are codes."""
-        n_values = held.counts.shape[-1]
+        n_values = histograms.counts.shape[-1]
         return None if self.ends is None else np.minimum(self.ends[:n_values], n_values)
 
     def at(self, entries: NDArray[np.integer] | BoolArray) -> HistogramRequirement:
@@ -195,29 +202,29 @@ class HistogramRequirement(ABC):
         )
 
     @abstractmethod
-    def measure(self, held: Held, overall: Held) -> FloatArray:
+    def measure(self, histograms: ValueHistograms, overall: ValueHistograms) -> FloatArray:
         """Return the bounded measure, from the values of classes and those of the whole release."""
 
     @abstractmethod
-    def breaks(self, held: Held, overall: Held) -> BoolArray:
+    def breaks(self, histograms: ValueHistograms, overall: ValueHistograms) -> BoolArray:
         """Return a mask of the classes that break the requirement, shape (...)."""
 
-    def overall(self, partition: Partition, kept: BoolArray) -> Held:
+    def overall(self, partition: Partition, released: BoolArray) -> ValueHistograms:
         """Return the holders of each value among the released entries, as one class: the reference of t-closeness."""
         n_values = self.n_values
         if self.counted is not None:
-            return Held(
+            return ValueHistograms(
                 self._valued(self.counted.everywhere.astype(np.float64)),
                 np.asarray(self.counted.anybody, dtype=np.float64),
             )
-        weights = None if partition.weights is None else partition.weights[kept]
-        rows = np.bincount(self.sensitive[kept], weights, minlength=n_values).astype(np.float64)
+        weights = None if partition.weights is None else partition.weights[released]
+        rows = np.bincount(self.sensitive[released], weights, minlength=n_values).astype(np.float64)
         if self.units is None:
-            return self.held_by_rows(rows)
-        people = np.unique(self.units[kept] * n_values + self.sensitive[kept]) % n_values
+            return self.histograms_of_rows(rows)
+        people = np.unique(self.units[released] * n_values + self.sensitive[released]) % n_values
         holders = self._valued(at_most(rows, np.bincount(people, minlength=n_values).astype(np.float64)))
-        anybody = np.unique(self.units[kept & (self.sensitive != self.missing)]).size
-        return Held(holders, at_most(self._valued(rows).sum(), np.asarray(anybody, dtype=np.float64)))
+        anybody = np.unique(self.units[released & (self.sensitive != self.missing)]).size
+        return ValueHistograms(holders, at_most(self._valued(rows).sum(), np.asarray(anybody, dtype=np.float64)))
 
     def _valued(self, counts: FloatArray) -> FloatArray:
         """Return counts of shape (..., n_values) with nobody at the code that is no value."""
@@ -226,23 +233,23 @@ class HistogramRequirement(ABC):
             counts[..., self.missing] = 0.0
         return counts
 
-    def violated(self, partition: Partition, kept: BoolArray) -> BoolArray:
+    def violated(self, partition: Partition, released: BoolArray) -> BoolArray:
         """Mark the classes that break it."""
         out = np.empty(partition.n_classes, dtype=bool)
-        overall = self.overall(partition, kept)
-        for block, held in self._blocks(partition):
-            out[block] = self.breaks(held, overall)
+        overall = self.overall(partition, released)
+        for block, histograms in self._blocks(partition):
+            out[block] = self.breaks(histograms, overall)
         return out
 
-    def achieved(self, partition: Partition, kept: BoolArray) -> FloatArray:
+    def achieved(self, partition: Partition, released: BoolArray) -> FloatArray:
         """Return the bounded measure of every class, shape (n_classes,)."""
         out = np.empty(partition.n_classes)
-        overall = self.overall(partition, kept)
-        for block, held in self._blocks(partition):
-            out[block] = self.measure(held, overall)
+        overall = self.overall(partition, released)
+        for block, histograms in self._blocks(partition):
+            out[block] = self.measure(histograms, overall)
         return out
 
-    def _blocks(self, partition: Partition) -> Iterator[tuple[slice, Held]]:
+    def _blocks(self, partition: Partition) -> Iterator[tuple[slice, ValueHistograms]]:
         """Yield (classes, how they hold values) in blocks of bounded size."""
         n_values = self.n_values
         triples = None
@@ -250,17 +257,17 @@ class HistogramRequirement(ABC):
             triples = Triples.of(partition.classes, self.sensitive, self.units, n_values)
         for block, rows in _histograms(partition, self.sensitive, n_values):
             if self.counted is not None:
-                yield block, self._held_as_counted(block, rows, partition, self.counted)
+                yield block, self._histograms_as_counted(block, rows, partition, self.counted)
             elif triples is None:
-                yield block, self.held_by_rows(rows)
+                yield block, self.histograms_of_rows(rows)
             else:
-                yield block, self._held_by_people(block, rows, triples)
+                yield block, self._histograms_of_people(block, rows, triples)
 
-    def held_by_rows(self, rows: FloatArray) -> Held:
+    def histograms_of_rows(self, rows: FloatArray) -> ValueHistograms:
         """Return the holders of values in classes as rows, from counts by class and value, missing among them."""
-        return held_by_rows(self._valued(rows), rows.sum(axis=-1))
+        return histograms_of_rows(self._valued(rows), rows.sum(axis=-1))
 
-    def _held_by_people(self, block: slice, rows: FloatArray, triples: Triples) -> Held:
+    def _histograms_of_people(self, block: slice, rows: FloatArray, triples: Triples) -> ValueHistograms:
         n_classes, n_values = rows.shape
         here = slice(*np.searchsorted(triples.classes, (block.start, block.stop)))
         classes, values = triples.classes[here] - block.start, triples.values[here]
@@ -268,14 +275,16 @@ class HistogramRequirement(ABC):
         valued = values != self.missing
         first = np.append(True, np.diff(triples.pairs[here][valued]) != 0)[: int(valued.sum())]
         members = slice(*np.searchsorted(triples.pair_classes, (block.start, block.stop)))
-        return self.held(
+        return self.histograms_of_people(
             rows,
             people.astype(np.float64),
             np.bincount(classes[valued][first], minlength=n_classes),
             np.bincount(triples.pair_classes[members] - block.start, minlength=n_classes),
         )
 
-    def _held_as_counted(self, block: slice, rows: FloatArray, partition: Partition, counted: CountedPeople) -> Held:
+    def _histograms_as_counted(
+        self, block: slice, rows: FloatArray, partition: Partition, counted: CountedPeople
+    ) -> ValueHistograms:
         n_classes = rows.shape[0]
         here = (partition.classes >= block.start) & (partition.classes < block.stop)
         classes = partition.classes[here] - block.start
@@ -283,14 +292,16 @@ class HistogramRequirement(ABC):
         people[classes, self.sensitive[here]] = counted.people[here]
         with_value, everybody = np.zeros(n_classes), np.zeros(n_classes)
         with_value[classes], everybody[classes] = counted.with_value[here], counted.everybody[here]
-        return self.held(rows, people, with_value, everybody)
+        return self.histograms_of_people(rows, people, with_value, everybody)
 
-    def held(self, rows: FloatArray, people: FloatArray, with_value: NDArray[Any], everybody: NDArray[Any]) -> Held:
+    def histograms_of_people(
+        self, rows: FloatArray, people: FloatArray, with_value: NDArray[Any], everybody: NDArray[Any]
+    ) -> ValueHistograms:
         """Return the holders of values in classes as people, from counts by class and value, missing among them."""
         blank = np.zeros(with_value.shape)
         if self.missing is not None and self.missing < rows.shape[-1]:
             blank = rows[..., self.missing]
-        return held_by_people(
+        return histograms_of_people(
             self._valued(rows), self._valued(people), with_value.astype(float), everybody.astype(float), blank
         )
 
@@ -334,16 +345,16 @@ class DistinctL(HistogramRequirement):
         """Return True if every code is a value of its own, held by rows."""
         return self.units is None and self.missing is None and self.ends is None
 
-    def measure(self, held: Held, overall: Held) -> FloatArray:
+    def measure(self, histograms: ValueHistograms, overall: ValueHistograms) -> FloatArray:
         """Values that are needed to account for all holders; the distinct values where each holds one."""
-        ends = self.ends_of(held)
+        ends = self.ends_of(histograms)
         if ends is not None:
-            return held.apart(ends)
-        return np.asarray((held.division() > 0).sum(axis=-1), dtype=np.float64)
+            return histograms.apart(ends)
+        return np.asarray((histograms.division() > 0).sum(axis=-1), dtype=np.float64)
 
-    def breaks(self, held: Held, overall: Held) -> BoolArray:
+    def breaks(self, histograms: ValueHistograms, overall: ValueHistograms) -> BoolArray:
         """Mark those with fewer than l values."""
-        return self.measure(held, overall) < self.l
+        return self.measure(histograms, overall) < self.l
 
 
 @dataclass(frozen=True, eq=False)
@@ -358,16 +369,16 @@ class EntropyL(HistogramRequirement):
 
     l: float  # noqa: E741
 
-    def measure(self, held: Held, overall: Held) -> FloatArray:
+    def measure(self, histograms: ValueHistograms, overall: ValueHistograms) -> FloatArray:
         """Effective number of values: exp(entropy in nats); 0 where nobody holds any."""
-        p = _shares(held.division(self.ends_of(held)))
+        p = _shares(histograms.division(self.ends_of(histograms)))
         with np.errstate(divide="ignore", invalid="ignore"):
             effective = np.exp(-np.where(p > 0, p * np.log(p), 0.0).sum(axis=-1))
-        return np.asarray(np.where(held.holders > 0, effective, 0.0))
+        return np.asarray(np.where(histograms.holders > 0, effective, 0.0))
 
-    def breaks(self, held: Held, overall: Held) -> BoolArray:
+    def breaks(self, histograms: ValueHistograms, overall: ValueHistograms) -> BoolArray:
         """Mark those whose effective number of values is below l."""
-        return self.measure(held, overall) < self.l - _TOLERANCE
+        return self.measure(histograms, overall) < self.l - _TOLERANCE
 
 
 @dataclass(frozen=True, eq=False)
@@ -383,15 +394,15 @@ class RecursiveCL(HistogramRequirement):
     c: float
     l: int  # noqa: E741
 
-    def measure(self, held: Held, overall: Held) -> FloatArray:
+    def measure(self, histograms: ValueHistograms, overall: ValueHistograms) -> FloatArray:
         """Smallest c that would hold: r_1 / (r_l + ... + r_m), inf for an empty tail."""
-        descending = held.division(self.ends_of(held))
+        descending = histograms.division(self.ends_of(histograms))
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(descending[..., 0] / descending[..., self.l - 1 :].sum(axis=-1))
 
-    def breaks(self, held: Held, overall: Held) -> BoolArray:
+    def breaks(self, histograms: ValueHistograms, overall: ValueHistograms) -> BoolArray:
         """Mark those whose commonest value outweighs the tail."""
-        descending = held.division(self.ends_of(held))
+        descending = histograms.division(self.ends_of(histograms))
         return np.asarray(descending[..., 0] >= self.c * descending[..., self.l - 1 :].sum(axis=-1))
 
 
@@ -409,10 +420,10 @@ class TCloseness(HistogramRequirement):
     t: float
     ordered: bool = False
 
-    def measure(self, held: Held, overall: Held) -> FloatArray:
+    def measure(self, histograms: ValueHistograms, overall: ValueHistograms) -> FloatArray:
         """Distance from the rows still kept, in [0, 1]; 1 where nobody holds a value."""
         present = overall.counts > 0  # distance is over the values that occur
-        gaps = held.shares[..., present] - overall.shares[present]
+        gaps = histograms.shares[..., present] - overall.shares[present]
         if self.ordered:
             upward = np.cumsum(gaps, axis=-1)[..., :-1]
             downward = upward - gaps.sum(axis=-1, keepdims=True)
@@ -420,11 +431,11 @@ class TCloseness(HistogramRequirement):
             moved = moved / max(int(present.sum()) - 1, 1)
         else:
             moved = np.maximum(np.maximum(gaps, 0.0).sum(axis=-1), np.maximum(-gaps, 0.0).sum(axis=-1))
-        return np.asarray(np.where(held.holders > 0, np.minimum(moved, 1.0), 1.0))
+        return np.asarray(np.where(histograms.holders > 0, np.minimum(moved, 1.0), 1.0))
 
-    def breaks(self, held: Held, overall: Held) -> BoolArray:
+    def breaks(self, histograms: ValueHistograms, overall: ValueHistograms) -> BoolArray:
         """Mark those further than t from the rows still kept."""
-        return self.measure(held, overall) > self.t + _TOLERANCE
+        return self.measure(histograms, overall) > self.t + _TOLERANCE
 
 
 @dataclass(frozen=True, eq=False)
@@ -435,13 +446,13 @@ class AlphaK(HistogramRequirement):
 
     alpha: float
 
-    def measure(self, held: Held, overall: Held) -> FloatArray:
+    def measure(self, histograms: ValueHistograms, overall: ValueHistograms) -> FloatArray:
         """Share of the commonest sensitive value."""
-        return np.asarray(held.within(self.ends_of(held)).shares.max(axis=-1, initial=0.0))
+        return np.asarray(histograms.within(self.ends_of(histograms)).shares.max(axis=-1, initial=0.0))
 
-    def breaks(self, held: Held, overall: Held) -> BoolArray:
+    def breaks(self, histograms: ValueHistograms, overall: ValueHistograms) -> BoolArray:
         """Mark those where one value is too common."""
-        return self.measure(held, overall) > self.alpha + _TOLERANCE
+        return self.measure(histograms, overall) > self.alpha + _TOLERANCE
 
 
 @dataclass(frozen=True, eq=False)
@@ -456,17 +467,17 @@ class CapByValue(HistogramRequirement):
     caps: FloatArray
     """Largest share of the members of a class that may hold each code, shape (n_codes,); infinite where exempt."""
 
-    def measure(self, held: Held, overall: Held) -> FloatArray:
+    def measure(self, histograms: ValueHistograms, overall: ValueHistograms) -> FloatArray:
         """Most by which the share of a value is above its cap; below 0 where none is."""
-        within = held.within(self.ends_of(held))
-        members = held.everybody[..., np.newaxis]
+        within = histograms.within(self.ends_of(histograms))
+        members = histograms.everybody[..., np.newaxis]
         shares = np.minimum(within.counts, members) / np.maximum(members, 1.0)
         over = np.where(within.counts > 0, shares - self.caps[: shares.shape[-1]], -np.inf)
         return np.asarray(over.max(axis=-1, initial=-np.inf))
 
-    def breaks(self, held: Held, overall: Held) -> BoolArray:
+    def breaks(self, histograms: ValueHistograms, overall: ValueHistograms) -> BoolArray:
         """Mark those where one value is above its cap."""
-        return self.measure(held, overall) > _TOLERANCE
+        return self.measure(histograms, overall) > _TOLERANCE
 
 
 def check_k(k: object, n_rows: int | None = None) -> int:

@@ -61,7 +61,7 @@ class Lattice:
         requirements: Sequence[Requirement],
         max_suppressed: int,
         *,
-        kept: Collection[str] = (),
+        kept_columns: Collection[str] = (),
         detail_weights: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
         self.columns = sorted(columns, key=lambda column: column.name)
@@ -69,7 +69,9 @@ class Lattice:
         self.requirements = tuple(requirements)
         self.max_suppressed = max_suppressed
         self.weights = [detail_weights.get(column.name, 1.0) for column in self.columns]
-        self._kept = [at for at, column in enumerate(self.columns) if column.name in kept and self.levels[at]]
+        self._kept_indices = [
+            at for at, column in enumerate(self.columns) if column.name in kept_columns and self.levels[at]
+        ]
         self.rows = DistinctRows.of(self.columns, requirements)
         """The distinct rows of the table: classes are counted on them."""
 
@@ -81,7 +83,7 @@ class Lattice:
     @property
     def heights(self) -> Node:
         """The top: the number of levels of each column that do not drop it, or one less where it must be kept."""
-        return tuple(len(levels) - (at in self._kept) for at, levels in enumerate(self.levels))
+        return tuple(len(levels) - (at in self._kept_indices) for at, levels in enumerate(self.levels))
 
     @property
     def n_nodes(self) -> int:
@@ -115,12 +117,12 @@ class Lattice:
         partition, suppressed = self.suppressed(node)
         return partition.n_rows(suppressed) <= self.max_suppressed and not suppressed.all()
 
-    def shows_kept(self, node: Node) -> bool:
+    def shows_kept_columns(self, node: Node) -> bool:
         """Return True if the rows that stay show two parts of every column to be kept."""
-        if not self._kept:
+        if not self._kept_indices:
             return True
         _, suppressed = self.suppressed(node)
-        shown = (self.levels[at][node[at]][self.rows.columns[at].codes[~suppressed]] for at in self._kept)
+        shown = (self.levels[at][node[at]][self.rows.columns[at].codes[~suppressed]] for at in self._kept_indices)
         return not suppressed.all() and all(np.ptp(parts) > 0 for parts in shown)
 
     @property
@@ -167,7 +169,7 @@ def datafly(lattice: Lattice) -> Node:
         first = bisect_left(range(len(steps)), True, key=lambda n_steps: lattice.meets(_after(lattice, steps, n_steps)))
     for n_steps in range(first, len(steps)):
         node = _after(lattice, steps, n_steps)
-        if lattice.meets(node) and lattice.shows_kept(node):
+        if lattice.meets(node) and lattice.shows_kept_columns(node):
             return node
     return lattice.heights
 
@@ -267,7 +269,7 @@ def incognito(lattice: Lattice, loss: Callable[[Lattice, Node], float]) -> Optim
     """
     losses = {node: loss(lattice, node) for node in satisfying_nodes(lattice)}
     for node in sorted(losses, key=lambda node: (losses[node], sum(node), node)):
-        if lattice.meets(node) and lattice.shows_kept(node):
+        if lattice.meets(node) and lattice.shows_kept_columns(node):
             return Optimum(node=node, loss=losses[node], satisfying=len(losses))
     return None
 

@@ -86,18 +86,18 @@ def _of_people(requirements: Sequence[Requirement]) -> PeopleRequirement | None:
 def _suppressed_classes(partition: Partition, requirements: Sequence[Requirement]) -> BoolArray:
     """Mark the classes that must go, shape (n_classes,)."""
     bad = np.zeros(partition.n_classes, dtype=bool)
-    kept = np.ones(partition.classes.size, dtype=bool)
+    released = np.ones(partition.classes.size, dtype=bool)
     while True:
         worse = bad.copy()
         for requirement in requirements:
-            worse |= requirement.violated(partition, kept)
+            worse |= requirement.violated(partition, released)
         if bool((worse == bad).all()):
             return bad
         bad = worse
         if all(isinstance(requirement, AtLeastK) for requirement in requirements):
             return bad  # what k says of a class does not depend on what else stays
-        kept = ~bad[partition.classes]
-        if not kept.any():
+        released = ~bad[partition.classes]
+        if not released.any():
             return bad
 
 
@@ -106,7 +106,7 @@ class Decision:
     """The decision on one feature, kept or dropped, with the numbers behind it."""
 
     feature: Feature
-    kept: bool
+    is_kept: bool
     level: int | None
     """Level of its column's hierarchy at which it was kept, 0 the finest; None when dropped."""
     suppressed: int
@@ -128,9 +128,9 @@ class FeatureSelection:
     """Rows to leave out, shape (n_rows,); all of them if not even the empty selection meets the requirements."""
 
     @property
-    def kept(self) -> tuple[Feature, ...]:
+    def kept_features(self) -> tuple[Feature, ...]:
         """The features kept, in the order of the visit."""
-        return tuple(decision.feature for decision in self.decisions if decision.kept)
+        return tuple(decision.feature for decision in self.decisions if decision.is_kept)
 
 
 def select_features(
@@ -140,7 +140,7 @@ def select_features(
     max_suppressed: int,
     ladders: Mapping[str, Ladder] | None = None,
     *,
-    kept: Collection[str] = (),
+    kept_columns: Collection[str] = (),
 ) -> FeatureSelection:
     """Keep features in the order of the ranking as long as the requirements hold.
 
@@ -161,7 +161,7 @@ def select_features(
     ladders : mapping of column name to Ladder, optional
         A whole column that fails at full detail is tried at the coarser levels of its hierarchy before it is dropped.
         Without a hierarchy it is kept as it is or dropped.
-    kept : collection of str
+    kept_columns : collection of str
         Columns of which features are visited before all others, until one of each is kept.
 
     Returns
@@ -180,9 +180,9 @@ def select_features(
     ladders = ladders or {}
     partition = distinct.whole
     decisions: list[Decision] = []
-    of_kept = {name: [feature for feature in ranking if feature.column == name] for name in kept}
-    first = [name for name in dict.fromkeys(feature.column for feature in ranking) if name in of_kept]
-    waiting = [(name, feature) for name in first for feature in of_kept[name]] + [(None, each) for each in ranking]
+    candidates = {name: [feature for feature in ranking if feature.column == name] for name in kept_columns}
+    first = [name for name in dict.fromkeys(feature.column for feature in ranking) if name in candidates]
+    waiting = [(name, feature) for name in first for feature in candidates[name]] + [(None, each) for each in ranking]
     has_one, decided = set(), set()
     for name, feature in waiting:
         if feature in decided or name in has_one:
@@ -195,7 +195,7 @@ def select_features(
         decision, partition = _decide(feature, levels, column, partition, distinct.requirements, max_suppressed)
         decisions.append(decision)
         decided.add(feature)
-        if decision.kept and name is not None:
+        if decision.is_kept and name is not None:
             has_one.add(name)
     groups = {name: _groups(column, ladders, decisions) for name, column in by_name.items()}
     released = released_partition(columns, groups)
@@ -216,27 +216,27 @@ def _decide(
     for level, groups in enumerate(levels):
         finer = partition.refine(groups[column.codes])
         suppressed = n_suppressed(finer, requirements)
-        kept = suppressed <= max_suppressed
-        if kept or level == len(levels) - 1:
+        is_kept = suppressed <= max_suppressed
+        if is_kept or level == len(levels) - 1:
             break
     decision = Decision(
         feature=feature,
-        kept=kept,
-        level=level if kept else None,
+        is_kept=is_kept,
+        level=level if is_kept else None,
         suppressed=suppressed,
         violations=rows_violating(finer, requirements),
     )
-    return decision, finer if kept else partition
+    return decision, finer if is_kept else partition
 
 
 def _groups(column: CodedColumn, ladders: Mapping[str, Ladder], decisions: Sequence[Decision]) -> Groups | None:
     """Return the released groups of a column, given the decisions on its features."""
-    kept = [decision for decision in decisions if decision.kept and decision.feature.column == column.name]
-    if not kept:
+    retained = [decision for decision in decisions if decision.is_kept and decision.feature.column == column.name]
+    if not retained:
         return None
-    if kept[0].feature.code is None:
-        return ladders.get(column.name, full_detail(column)).levels[kept[0].level or 0]
-    accepted = [decision.feature.code for decision in kept if decision.feature.code is not None]
+    if retained[0].feature.code is None:
+        return ladders.get(column.name, full_detail(column)).levels[retained[0].level or 0]
+    accepted = [decision.feature.code for decision in retained if decision.feature.code is not None]
     keys = np.full(column.size, column.size, dtype=np.int64)
     keys[accepted] = accepted
     return number_groups(keys)

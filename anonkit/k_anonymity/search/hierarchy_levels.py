@@ -169,9 +169,9 @@ def _ranges(column: CodedColumn, counts: NDArray[np.int64], n_groups: int) -> Gr
 
 
 def _commonest(column: CodedColumn, counts: NDArray[np.int64], n_groups: int) -> Groups:
-    kept = np.argsort(-counts, kind="stable")[: n_groups - 1]
+    commonest = np.argsort(-counts, kind="stable")[: n_groups - 1]
     keys = np.full(column.size, column.size, dtype=np.int64)
-    keys[kept] = kept
+    keys[commonest] = commonest
     return number_groups(keys)
 
 

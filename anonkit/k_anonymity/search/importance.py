@@ -49,8 +49,8 @@ class _Numbers(TreeTarget):
 
     def grow(self, rows: Matrix, size: ForestSize, trees: int, first: int, seed: int) -> BaggedTrees:
         """Grow trees by squared error, with a third of the features as candidates a node."""
-        drawn = size.drawn(self.truth.size)
-        return grow_number_trees(rows, self.truth, trees=trees, seed=seed, bootstrap_rows=drawn, first=first)
+        bootstrap_rows = size.bootstrap_size(self.truth.size)
+        return grow_number_trees(rows, self.truth, trees=trees, seed=seed, bootstrap_rows=bootstrap_rows, first=first)
 
     def predicted(self, tree: Any, rows: Matrix) -> FloatArray:
         """Return the means of the leaves of rows."""
@@ -73,14 +73,14 @@ class RegressionForest(OutOfBagForest):
     def grow(cls, rows: Matrix, numbers: FloatArray, size: ForestSize, seed: int) -> RegressionForest:
         """Grow the forest; the same rows in the same order give the same one, whatever the number of cores."""
         model, votes = grown(_Numbers(truth=numbers), rows, size, seed)
-        return cls(model=model, told=votes, rows=rows, numbers=numbers, size=size, seed=seed)
+        return cls(model=model, votes=votes, rows=rows, numbers=numbers, size=size, seed=seed)
 
     def means(self) -> FloatArray:
         """Return the mean prediction of the trees for which each row is out of bag, shape (n_rows,).
 
         Rows that are in every bag get the mean of all.
         """
-        return self.told.means(_Numbers(truth=self.numbers).prior)[:, 0]
+        return self.votes.means(_Numbers(truth=self.numbers).prior)[:, 0]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -101,8 +101,10 @@ class _Classes(TreeTarget):
 
     def grow(self, rows: Matrix, size: ForestSize, trees: int, first: int, seed: int) -> BaggedTrees:
         """Grow trees by Gini splits, with √n_features candidates a node."""
-        drawn = size.drawn(self.truth.size)
-        return grow_trees(rows, self.truth, trees=trees, seed=seed, bootstrap_rows=drawn, leaf=size.leaf, first=first)
+        bootstrap_rows = size.bootstrap_size(self.truth.size)
+        return grow_trees(
+            rows, self.truth, trees=trees, seed=seed, bootstrap_rows=bootstrap_rows, leaf=size.leaf, first=first
+        )
 
     def predicted(self, tree: Any, rows: Matrix) -> FloatArray:
         """Return the shares of the classes in the leaves of rows."""
@@ -128,14 +130,14 @@ class ClassifyingForest(OutOfBagForest):
         The same rows in the same order give the same forest, whatever the number of cores.
         """
         model, votes = grown(_Classes(truth=labels), rows, size, seed)
-        return cls(model=model, told=votes, rows=rows, labels=labels, size=size, seed=seed)
+        return cls(model=model, votes=votes, rows=rows, labels=labels, size=size, seed=seed)
 
     def class_probabilities(self) -> FloatArray:
         """Return the mean vote of the trees for which each row is out of bag, shape (n_rows, n_classes).
 
         Rows that are in every bag get the share of the classes.
         """
-        return self.told.means(_Classes(truth=self.labels).prior)
+        return self.votes.means(_Classes(truth=self.labels).prior)
 
 
 _CELLS = 100_000_000  # cells of the matrix a forest is grown on, unless all rows are used
@@ -176,7 +178,7 @@ class ForestEvidence:
 
     n_trees: int
     predictions: FloatArray
-    """Out-of-bag class probabilities, or the mean number, shape (n_rows, n_told)."""
+    """Out-of-bag class probabilities, or the mean number, shape (n_rows, n_outputs)."""
     permutation: tuple[FloatArray, FloatArray]
     """Permutation importance and its standard error, shape (n_features,) each."""
     impurity: FloatArray
@@ -289,8 +291,8 @@ class LabelledRows:
     @property
     def is_informative(self) -> bool:
         """True when there are two classes, or numbers, to predict and features to predict them by."""
-        n_told = self.n_classes if self.numbers is None else np.unique(self.numbers).size
-        return n_told > 1 and len(self.features) > 0
+        n_outputs = self.n_classes if self.numbers is None else np.unique(self.numbers).size
+        return n_outputs > 1 and len(self.features) > 0
 
     def class_probabilities(self) -> FloatArray:
         """Return the out-of-bag class probabilities of every row of the table, shape (n_rows, n_classes).

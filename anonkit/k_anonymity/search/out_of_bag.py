@@ -60,7 +60,7 @@ class ForestSize:
             if value is not None and value < 1:
                 raise ParameterError(f"{name} ({value}) must be in [1, inf)")
 
-    def drawn(self, n_rows: int) -> int | None:
+    def bootstrap_size(self, n_rows: int) -> int | None:
         """Return the rows drawn for a tree of a table; None for as many as there are."""
         return None if self.bootstrap_rows is None else min(self.bootstrap_rows, max(n_rows // 2, 1))
 
@@ -70,26 +70,26 @@ PUBLISHED = ForestSize(bootstrap_rows=None, oob_rows=None, rows=None, leaf=1, un
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Told:
+class OutOfBagVotes:
     """Out-of-bag predictions and losses of some trees."""
 
     totals: FloatArray
-    """Sum of the predictions for each row over the trees for which it is out of bag, shape (n_rows, n_told)."""
+    """Sum of the predictions for each row over the trees for which it is out of bag, shape (n_rows, n_outputs)."""
     voters: FloatArray
     """Number of these trees, shape (n_rows,)."""
     losses: FloatArray
     """Loss of each tree when a feature is permuted, shape (n_trees, n_features)."""
 
-    def __add__(self, more: Told) -> Told:
+    def __add__(self, more: OutOfBagVotes) -> OutOfBagVotes:
         """Return the evidence of both lots of trees."""
-        return Told(
+        return OutOfBagVotes(
             totals=self.totals + more.totals,
             voters=self.voters + more.voters,
             losses=np.concatenate([self.losses, more.losses]),
         )
 
     def means(self, otherwise: FloatArray) -> FloatArray:
-        """Return the mean prediction for each row; `otherwise`, shape (n_told,), for rows that are in every bag."""
+        """Return the mean prediction for each row; `otherwise`, shape (n_outputs,), for rows that are in every bag."""
         known = self.voters > 0
         return np.where(known[:, None], self.totals / np.maximum(self.voters, 1.0)[:, None], otherwise)
 
@@ -107,7 +107,7 @@ class OutOfBagForest(ABC):
     size: ForestSize
     seed: int
     model: BaggedTrees
-    told: Told
+    votes: OutOfBagVotes
 
     @property
     def n_trees(self) -> int:
@@ -125,7 +125,7 @@ class OutOfBagForest(ABC):
 
     def permutation_importance(self) -> tuple[FloatArray, FloatArray]:
         """Return the mean over trees of what permuting a feature loses, and its standard error: (n_features,) each."""
-        losses = self.told.losses
+        losses = self.votes.losses
         return losses.mean(axis=0), losses.std(axis=0, ddof=min(1, len(losses) - 1)) / np.sqrt(len(losses))
 
 
@@ -139,7 +139,7 @@ class TreeTarget(ABC):
     @property
     @abstractmethod
     def prior(self) -> FloatArray:
-        """Prediction for a row without its features, shape (n_told,)."""
+        """Prediction for a row without its features, shape (n_outputs,)."""
 
     @property
     @abstractmethod
@@ -152,28 +152,28 @@ class TreeTarget(ABC):
 
     @abstractmethod
     def predicted(self, tree: Any, rows: Matrix) -> FloatArray:
-        """Return the predictions of a tree for rows, shape (n_rows, n_told)."""
+        """Return the predictions of a tree for rows, shape (n_rows, n_outputs)."""
 
     @abstractmethod
     def errors(self, tree: Any, leaves: IntArray, rows: IntArray) -> FloatArray:
         """Return the error of a tree on rows that are in these leaves, shape (n_rows,)."""
 
 
-def grown(target: TreeTarget, rows: Matrix, size: ForestSize, seed: int) -> tuple[BaggedTrees, Told]:
+def grown(target: TreeTarget, rows: Matrix, size: ForestSize, seed: int) -> tuple[BaggedTrees, OutOfBagVotes]:
     """Grow a forest, until it is settled where it may stop; the same whatever the number of cores."""
     step = min(_BATCH, size.trees) if size.until_settled else size.trees
     model = target.grow(rows, size, step, 0, seed)
-    votes = _told_by(target, rows, size, model, 0, seed)
+    votes = _votes_of(target, rows, size, model, 0, seed)
     while (n_trees := len(model.estimators_)) < size.trees:
         more = target.grow(rows, size, min(_BATCH, size.trees - n_trees), n_trees, seed)
-        before, votes = votes, votes + _told_by(target, rows, size, more, n_trees, seed)
+        before, votes = votes, votes + _votes_of(target, rows, size, more, n_trees, seed)
         model = model + more
         if _is_settled(target, before, votes):
             break
     return model, votes
 
 
-def _is_settled(target: TreeTarget, before: Told, after: Told) -> bool:
+def _is_settled(target: TreeTarget, before: OutOfBagVotes, after: OutOfBagVotes) -> bool:
     """Return True if a batch of trees has hardly changed anything; see the head of this module."""
     change = after.means(target.prior) - before.means(target.prior)
     moved = float((change**2).sum(axis=1).mean())
@@ -183,21 +183,23 @@ def _is_settled(target: TreeTarget, before: Told, after: Told) -> bool:
     return bool(moved <= _MOVED * target.variance and turned <= _REVERSED * np.abs(by_new).sum())
 
 
-def _told_by(target: TreeTarget, rows: Matrix, size: ForestSize, model: BaggedTrees, first: int, seed: int) -> Told:
-    """Ask trees, the first of which has the number `first`, about the rows that they have not seen."""
-    n_rows, n_told = len(rows), target.prior.size
+def _votes_of(
+    target: TreeTarget, rows: Matrix, size: ForestSize, model: BaggedTrees, first: int, seed: int
+) -> OutOfBagVotes:
+    """Return the votes of trees, the first of which has the number `first`, on the rows that they have not seen."""
+    n_rows, n_outputs = len(rows), target.prior.size
 
-    def ask(trees: Iterable[int]) -> Told:
-        totals, voters, losses = np.zeros((n_rows, n_told)), np.zeros(n_rows), []
+    def vote(trees: Iterable[int]) -> OutOfBagVotes:
+        totals, voters, losses = np.zeros((n_rows, n_outputs)), np.zeros(n_rows), []
         for tree in trees:
             oob = _missed_rows(model, tree, n_rows)
             totals[oob] += target.predicted(model.estimators_[tree], rows[oob])
             voters[oob] += 1
             losses.append(_losses(target, rows, size, model.estimators_[tree], oob, (seed, first + tree)))
-        return Told(totals=totals, voters=voters, losses=np.array(losses).reshape(-1, rows.shape[1]))
+        return OutOfBagVotes(totals=totals, voters=voters, losses=np.array(losses).reshape(-1, rows.shape[1]))
 
-    parts = model.by_parts(ask, n_rows)
-    return Told(
+    parts = model.by_parts(vote, n_rows)
+    return OutOfBagVotes(
         totals=np.sum([part.totals for part in parts], axis=0),
         voters=np.sum([part.voters for part in parts], axis=0),
         losses=np.concatenate([part.losses for part in parts]),

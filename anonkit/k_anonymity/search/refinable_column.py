@@ -61,7 +61,7 @@ class RefinableColumn(ABC):
 
     def parts(self, state: Refinable) -> IntArray:
         """Return the group of each kept entry."""
-        return self.groups[self.codes[state.kept]]
+        return self.groups[self.codes[state.retained]]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,7 +83,7 @@ class CutColumn(RefinableColumn):
         order = self._order(state)
         position = np.empty(order.size, dtype=np.int64)
         position[order] = np.arange(order.size)
-        prospects = cut_prospects(state, position[self.codes[state.kept]], order.size, chance)
+        prospects = cut_prospects(state, position[self.codes[state.retained]], order.size, chance)
 
         def take(choice: int) -> CutColumn:
             groups = self.groups.copy()
@@ -110,7 +110,7 @@ class CutColumn(RefinableColumn):
         partition, guide = state.partition, state.guide
         classes = guide.over(partition.classes, partition.n_classes)
         expected = guide.rows * (classes.sums[0] / np.maximum(classes.rows, 1.0))[partition.classes]
-        atoms = self.codes[state.kept]
+        atoms = self.codes[state.retained]
         surplus = np.bincount(atoms, guide.sums[0] - expected, minlength=self.groups.size)
         return np.asarray(surplus / np.maximum(np.bincount(atoms, guide.rows, minlength=self.groups.size), 1.0))
 
@@ -129,7 +129,7 @@ class LadderColumn(RefinableColumn):
     def offers(self, state: Refinable, chance: float) -> Offers:
         """Return the division of each group by the coarsest level that divides it."""
         parts, n_parts = densify(self._divided())
-        atoms = self.codes[state.kept]
+        atoms = self.codes[state.retained]
         prospects = split_prospects(state, parts[atoms], n_parts, self.groups[atoms], self.n_groups, chance)
 
         def take(choice: int) -> LadderColumn:

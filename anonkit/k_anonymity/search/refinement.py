@@ -121,10 +121,10 @@ def compared(probabilities: FloatArray, first: IntArray, second: IntArray) -> Co
         return Compared(first=0.0, second=0.0, error=0.0)
     shares, squares = [], []
     for classes in (first[known].astype(np.int64), second[known].astype(np.int64)):
-        held = np.bincount(classes)
-        means = np.array([np.bincount(classes, axis) for axis in axes]) / np.maximum(held, 1)
+        sizes = np.bincount(classes)
+        means = np.array([np.bincount(classes, axis) for axis in axes]) / np.maximum(sizes, 1)
         squares.append(((axes - means[:, classes]) ** 2).sum(axis=0))
-        freedom = n_rows - int((held > 0).sum())
+        freedom = n_rows - int((sizes > 0).sum())
         within = float(np.sort(squares[-1]).sum())
         shares.append(1 - within * (n_rows - 1) / (total * freedom) if freedom > 0 else 0.0)
     apart = np.sort(squares[0] - squares[1])
@@ -165,15 +165,17 @@ class Refinable:
     requirements: tuple[Requirement, ...]
     pool: Guide
     """The suppressed rows as one entry."""
-    kept: IntArray
-    """Indices of the original entries that are kept, shape (n_kept,)."""
+    retained: IntArray
+    """Indices of the original entries that are kept, shape (n_retained,)."""
 
     @classmethod
     def start(cls, partition: Partition, guide: Guide, requirements: Sequence[Requirement]) -> Refinable:
         """Begin with a partition, its entries that meet the requirements kept."""
         nothing = Guide(rows=np.zeros(1), sums=np.zeros((len(guide.sums), 1)))
         everything = np.arange(partition.classes.size)
-        begun = cls(partition=partition, guide=guide, requirements=tuple(requirements), pool=nothing, kept=everything)
+        begun = cls(
+            partition=partition, guide=guide, requirements=tuple(requirements), pool=nothing, retained=everything
+        )
         return begun.without(suppressed_rows(partition, requirements))
 
     def refined(self, parts: IntArray) -> tuple[Refinable, int]:
@@ -194,7 +196,7 @@ class Refinable:
             pool=Guide(
                 rows=self.pool.rows + lost.rows.sum(), sums=self.pool.sums + lost.sums.sum(axis=1, keepdims=True)
             ),
-            kept=self.kept[~gone],
+            retained=self.retained[~gone],
         )
 
     @property
@@ -276,7 +278,7 @@ def cut_prospects(state: Refinable, position: IntArray, n_positions: int, chance
 
     Parameters
     ----------
-    position : ndarray of shape (n_kept,)
+    position : ndarray of shape (n_retained,)
         Position of each kept entry's value; a class never spans a place where the column is cut already.
     n_positions : int
         Number of positions, m.
@@ -323,7 +325,7 @@ def split_prospects(
 
     Parameters
     ----------
-    part, group : ndarray of shape (n_kept,)
+    part, group : ndarray of shape (n_retained,)
         Part and group of each kept entry; every part lies in one group, every class too.
 
     Returns
@@ -454,7 +456,7 @@ def _broken_histograms(
     far = cells.in_class(rows) - near
     sides = [near.T, far.T]
     if requirement.units is None:
-        held = [requirement.held_by_rows(side) for side in sides]
+        histograms = [requirement.histograms_of_rows(side) for side in sides]
     else:
         valued = requirement.sensitive != requirement.missing
         people = _people(state, cells, requirement.units, requirement.sensitive, requirement.n_values)
@@ -462,10 +464,11 @@ def _broken_histograms(
         (with_value, everybody) = (
             _people(state, cells, requirement.units, ones, 1, chosen) for chosen in (valued, np.ones_like(valued))
         )
-        held = [
-            requirement.held(side, people[at].T, with_value[at][0], everybody[at][0]) for at, side in enumerate(sides)
+        histograms = [
+            requirement.histograms_of_people(side, people[at].T, with_value[at][0], everybody[at][0])
+            for at, side in enumerate(sides)
         ]
-    broken_near, broken_far = (requirement.breaks(one_side, overall) for one_side in held)
+    broken_near, broken_far = (requirement.breaks(one_side, overall) for one_side in histograms)
     return broken_near, broken_far
 
 

@@ -79,7 +79,7 @@ class SharedSets(PeopleRequirement):
         rare = np.bincount(number, minlength=n_sets) < self.k
         return np.asarray(rare[number][people])
 
-    def violated(self, partition: Partition, kept: BoolArray) -> BoolArray:
+    def violated(self, partition: Partition, released: BoolArray) -> BoolArray:
         """Mark the classes in which such a person has a row."""
         out = np.zeros(partition.n_classes, dtype=bool)
         out[partition.classes[self.gone(partition)]] = True

@@ -27,6 +27,7 @@ _MANY = 20_000  # rows with a class from which on fewer folds and rounds guide a
 _FOLDS_OF_MANY = 3
 _FEW = 5_000  # rows learned from, from which on forests grow beside each other: with fewer, threads wait
 _ROWS = 200_000  # labelled rows that are learned from; more hardly help (figures: docs of `mondrian`)
+# chosen among three settings on Adult, those of many rows on four other tables: docs/methods/mondrian.md, "Measured"
 _ROUNDS, _STEP, _TREES = 70, 0.15, 560  # as good as 100 rounds of 0.1; trees are those of all classes
 _ROUNDS_OF_MANY, _STEP_OF_MANY, _TREES_OF_MANY = 50, 0.2, 400
 _ROUNDS_IN_BRIEF, _STEP_IN_BRIEF, _TREES_IN_BRIEF = 15, 0.4, 120
@@ -41,7 +42,7 @@ class _Fold:
     learned: IntArray
     targets: Any
     """Of each entry that it learns from."""
-    asked: IntArray
+    queried: IntArray
     many: bool
     """True where rows are so many that fewer rounds do."""
     brief: bool
@@ -71,7 +72,7 @@ class Predicted:
     """Entry of each row with a target, in no particular order; shape (n_learners,)."""
     fold: IntArray
     """Fold of each of these rows, in [0, `FOLDS`); shape (n_learners,)."""
-    told: FloatArray
+    predictions: FloatArray
     """Predictions of each of these rows by the forest without its fold, shape (n_learners, n_guides)."""
     truth: FloatArray
     """Truth of each of these rows, shape (n_learners, n_guides)."""
@@ -80,11 +81,11 @@ class Predicted:
     def nothing(cls, n_entries: int) -> Predicted:
         """Return the predictions without a target: none."""
         none, number = np.empty(0, dtype=np.int64), np.empty((0, 0))
-        return cls(sums=np.empty((n_entries, 0)), entry=none, fold=none, told=number, truth=number)
+        return cls(sums=np.empty((n_entries, 0)), entry=none, fold=none, predictions=number, truth=number)
 
 
-_Told = Callable[[FloatArray, _Fold, list[bool]], FloatArray]
-"""Learns from entries of features and their targets, and predicts the others; shape (n_asked, n_guides)."""
+_FitPredict = Callable[[FloatArray, _Fold, list[bool]], FloatArray]
+"""Learns from entries of features and their targets, and predicts the others; shape (n_queried, n_guides)."""
 
 
 def soft_labels(
@@ -159,7 +160,7 @@ def _out_of_fold(
     entry: IntArray,
     known: IntArray,
     targets: tuple[Any, FloatArray],
-    told: _Told,
+    fit_predict: _FitPredict,
     seed: int,
     *,
     many: bool = False,
@@ -187,25 +188,25 @@ def _out_of_fold(
     fold = np.arange(learners.size) % n_folds
     unseen = np.bincount(entry, minlength=n_entries) - np.bincount(where, minlength=n_entries)
 
-    folds, rows_asked = [], []
+    folds, rows_queried = [], []
     for number in range(n_folds):
         seen = fold != number
         rows = np.bincount(where[~seen], minlength=n_entries) + unseen / n_folds
-        asked = np.flatnonzero(rows)
-        folds.append(_Fold(learned=where[seen], targets=learned_from[seen], asked=asked, many=many, brief=brief))
-        rows_asked.append(rows[folds[-1].asked, None])
+        queried = np.flatnonzero(rows)
+        folds.append(_Fold(learned=where[seen], targets=learned_from[seen], queried=queried, many=many, brief=brief))
+        rows_queried.append(rows[folds[-1].queried, None])
     total, out_of_fold = np.zeros((n_entries, truth.shape[1])), np.empty(truth.shape)
-    parts = learned(_each_fold, told, features, folds, categorical)
-    for number, (one, rows, predicted) in enumerate(zip(folds, rows_asked, parts, strict=True)):
+    parts = learned(_each_fold, fit_predict, features, folds, categorical)
+    for number, (one, rows, predicted) in enumerate(zip(folds, rows_queried, parts, strict=True)):
         # in turn, so that they round alike on any machine
         predicted = predicted[:, -truth.shape[1] :]
-        total[one.asked] += rows * predicted
-        out_of_fold[fold == number] = np.rint(GRID * predicted[np.searchsorted(one.asked, where[fold == number])])
-    return Predicted(sums=np.rint(GRID * total), entry=where, fold=fold, told=out_of_fold, truth=truth)
+        total[one.queried] += rows * predicted
+        out_of_fold[fold == number] = np.rint(GRID * predicted[np.searchsorted(one.queried, where[fold == number])])
+    return Predicted(sums=np.rint(GRID * total), entry=where, fold=fold, predictions=out_of_fold, truth=truth)
 
 
 def _each_fold(
-    predict: _Told, features: FloatArray, folds: Sequence[_Fold], categorical: list[bool]
+    predict: _FitPredict, features: FloatArray, folds: Sequence[_Fold], categorical: list[bool]
 ) -> list[FloatArray]:
     """Return predictions for the entries of each fold, folds in parallel."""
     if max(fold.learned.size for fold in folds) < _FEW:
@@ -222,12 +223,12 @@ def _feature(column: CodedColumn) -> FloatArray:
 
 
 def _shares(features: FloatArray, fold: _Fold, categorical: list[bool], *, n_classes: int, seed: int) -> FloatArray:
-    """Learn from entries of `features`, return the class probabilities of the others: (n_asked, n_classes)."""
+    """Learn from entries of `features`, return the class probabilities of the others: (n_queried, n_classes)."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     classes = fold.targets
     present = np.unique(classes)
-    probabilities = np.zeros((fold.asked.size, n_classes))
+    probabilities = np.zeros((fold.queried.size, n_classes))
     if present.size < 2:
         probabilities[:, present] = 1.0
         return probabilities
@@ -239,22 +240,22 @@ def _shares(features: FloatArray, fold: _Fold, categorical: list[bool], *, n_cla
     forest = HistGradientBoostingClassifier(categorical_features=categorical, **fold.boosting(seed, present.size))
     with _one_thread():
         forest.fit(features[fold.learned], classes)
-        probabilities[:, present] = forest.predict_proba(features[fold.asked])
+        probabilities[:, present] = forest.predict_proba(features[fold.queried])
     return probabilities
 
 
 def _means(features: FloatArray, fold: _Fold, categorical: list[bool], *, seed: int) -> FloatArray:
-    """Learn from entries of `features`, return the predicted number of the others; shape (n_asked, 1)."""
+    """Learn from entries of `features`, return the predicted number of the others; shape (n_queried, 1)."""
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     truth, telling = fold.targets, _telling(features, fold.learned)
     if telling.size == 0 or truth.size < 2:
-        return np.full((fold.asked.size, 1), truth.mean())
+        return np.full((fold.queried.size, 1), truth.mean())
     features, categorical = features[:, telling], [categorical[at] for at in telling.tolist()]
     forest = HistGradientBoostingRegressor(categorical_features=categorical, **fold.boosting(seed))
     with _one_thread():
         forest.fit(features[fold.learned], truth)
-        return np.clip(np.asarray(forest.predict(features[fold.asked]), dtype=np.float64), 0.0, 1.0)[:, None]
+        return np.clip(np.asarray(forest.predict(features[fold.queried]), dtype=np.float64), 0.0, 1.0)[:, None]
 
 
 @cache

@@ -111,7 +111,7 @@ def specialize(
     max_suppressed: int,
     ladders: Mapping[str, Ladder] | None = None,
     *,
-    kept: Collection[str] = (),
+    kept_columns: Collection[str] = (),
     wished: Collection[str] = (),
     detail_weights: Mapping[str, float] = MappingProxyType({}),
     exponent: float = IMPORTANCE_EXPONENT,
@@ -134,7 +134,7 @@ def specialize(
         Rows that may be left out, in [0, n_rows].
     ladders : mapping of column name to Ladder, optional
         Columns with a hierarchy are refined along it, group by group; the others automatically.
-    kept : collection of str
+    kept_columns : collection of str
         Columns that are divided in two before any other detail is looked for. Where that is not possible within the
         limit, one of them is dropped: whoever must have it looks.
     wished : collection of str
@@ -160,9 +160,9 @@ def specialize(
         search = _Search(
             columns, probabilities, importance, requirements, max_suppressed, ladders, detail_weights, exponent, charge
         )
-        if search.divide_first(kept, cheapest=cheapest):
+        if search.divide_first(kept_columns, cheapest=cheapest):
             break
-    search.divide_wished([name for name in wished if name not in kept])
+    search.divide_wished([name for name in wished if name not in kept_columns])
     search.run()
     # on all rows and by the requirements themselves, not by the estimates that led the search
     groups, suppressed = search.checked(columns, requirements)
@@ -255,7 +255,7 @@ class _Search:
 
     def run(self) -> None:
         """Refine until nothing that fits helps, then add the detail that costs nothing."""
-        if self.available < 0 or self.state.kept.size == 0:
+        if self.available < 0 or self.state.retained.size == 0:
             return
         while self._best_step() or any(self._free_detail(name) for name in self.columns):
             pass
@@ -287,7 +287,7 @@ class _Search:
             suppress an equal share of the rows that may still go.
         """
         waiting = [name for name in self.columns if name in names]
-        if waiting and (self.available < 0 or self.state.kept.size == 0):
+        if waiting and (self.available < 0 or self.state.retained.size == 0):
             return False
         for at, name in enumerate(waiting):
             limit = self.available if cheapest else self.available // (len(waiting) - at)
@@ -298,7 +298,7 @@ class _Search:
 
     def divide_wished(self, names: Collection[str]) -> None:
         """Divide columns before other detail is looked for, the most important first, those that can be."""
-        if self.available < 0 or self.state.kept.size == 0:
+        if self.available < 0 or self.state.retained.size == 0:
             return
         waiting = [name for name in self.columns if name in names]
         for at, name in enumerate(waiting):
@@ -349,7 +349,7 @@ class _Search:
         It is not where a column that must stay divided, or the one that this divides, would show one part.
         """
         finer, suppressed = self.state.refined(column.parts(self.state))
-        if suppressed > limit or finer.kept.size == 0:
+        if suppressed > limit or finer.retained.size == 0:
             return False
         for name in (*self.divided, *([] if divides is None else [divides])):
             after = column if name == column.name else self.columns[name]
@@ -414,7 +414,7 @@ class _Search:
 
     def reason(self, name: str) -> Drop:
         """Return the reason why a column is dropped."""
-        if self.state.kept.size == 0:
+        if self.state.retained.size == 0:
             return Drop(reason=DropReason.SUPPRESSION, suppressed=0, available=0)
         prospects = self.columns[name].offers(self.state, 0.0).prospects
         possible = prospects.violating[prospects.separated > 0]

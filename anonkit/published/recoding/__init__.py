@@ -18,8 +18,8 @@ from anonkit.published.recoding.axes import (
     CategoryAxis,
     Grouping,
     IntervalAxis,
-    KeptAxis,
     MeanAxis,
+    UnchangedAxis,
     unique_labels,
 )
 from anonkit.published.recoding.centroids import Centroids
@@ -42,11 +42,11 @@ __all__ = [
     "GlobalRecoding",
     "Grouping",
     "IntervalAxis",
-    "KeptAxis",
     "LocalRecoding",
     "MeanAxis",
     "Recoding",
     "RecodingSplit",
+    "UnchangedAxis",
     "coarser_steps",
     "recoding_from_dict",
     "unique_labels",

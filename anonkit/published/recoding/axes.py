@@ -307,7 +307,7 @@ def _free_name(name: str, taken: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeptAxis(ReportPart, keys=("name", "kind")):
+class UnchangedAxis(ReportPart, keys=("name", "kind")):
     """A column released as it is."""
 
     kind: ClassVar[str] = "kept"
@@ -315,7 +315,7 @@ class KeptAxis(ReportPart, keys=("name", "kind")):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeanAxis(KeptAxis, keys=("name", "kind", "unit")):
+class MeanAxis(UnchangedAxis, keys=("name", "kind", "unit")):
     """A column of numbers of which every row shows the mean of its group, one of the centroids of the recoding."""
 
     kind: ClassVar[str] = "means"

@@ -25,7 +25,7 @@ def labels_of(recoding: Recoding) -> dict[str, tuple[IntervalAxis | CategoryAxis
             if isinstance(column, Grouping)
         }
     # a box further up has labels of its own, which rows of the next batch may show: all nodes are looked at
-    found = BoxRoutes.of([axis.size for axis in recoding.axes], recoding.nodes).held_parts(inner=True)
+    found = BoxRoutes.of([axis.size for axis in recoding.axes], recoding.nodes).node_parts(inner=True)
     shown: list[dict[str | None, frozenset[int]]] = [{} for _ in recoding.axes]
     narrowed = ((),) * len(recoding.axes) if recoding.narrowed is None else recoding.narrowed.sets
     for axis, sets, narrow, labels in zip(recoding.axes, found.sets, narrowed, shown, strict=True):

@@ -40,12 +40,12 @@ class Division(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class HeldParts:
+class NodeParts:
     """The parts of every axis that some nodes hold; nodes that hold the same parts of an axis share one set."""
 
     nodes: tuple[int, ...]
     """Numbers of the nodes."""
-    held: IntArray
+    set_indices: IntArray
     """Index of the set of parts of each axis that each node holds, shape (n_nodes, n_axes)."""
     sets: tuple[tuple[IntArray, ...], ...]
     """Of every axis its different sets of parts, each ascending, in the order in which the nodes have them."""
@@ -104,14 +104,14 @@ class BoxRoutes:
             at[rows] = self.children[node, left.astype(np.int64)]
         return at
 
-    def held_parts(self, *, inner: bool = False) -> HeldParts:
+    def node_parts(self, *, inner: bool = False) -> NodeParts:
         """Return the parts of the leaves, or of all nodes (`inner`), where a row can be: no box is without parts.
 
         A node comes before its children, and what is right of a node before what is left of it.
         """
         sets: list[list[IntArray]] = [[np.arange(size)] for size in self.sizes]
         known = [{members[0].tobytes(): 0} for members in sets]
-        held = np.zeros((self.axis.size, len(self.sizes)), dtype=np.int64)
+        index = np.zeros((self.axis.size, len(self.sizes)), dtype=np.int64)
         found, waiting = [], [0]
         while waiting:
             number = waiting.pop()
@@ -120,31 +120,31 @@ class BoxRoutes:
                 found.append(number)
             if axis < 0:
                 continue
-            members = sets[axis][held[number, axis]]
+            members = sets[axis][index[number, axis]]
             left = self.goes_left[self.first[number] + members]
             right_child, left_child = self.children[number].tolist()
             for child, part in ((left_child, members[left]), (right_child, members[~left])):
                 if part.size == 0:
                     continue
-                held[child] = held[number]
-                held[child, axis] = known[axis].setdefault(part.tobytes(), len(sets[axis]))
-                if held[child, axis] == len(sets[axis]):
+                index[child] = index[number]
+                index[child, axis] = known[axis].setdefault(part.tobytes(), len(sets[axis]))
+                if index[child, axis] == len(sets[axis]):
                     sets[axis].append(part)
                 waiting.append(child)
-        return _as_met(tuple(found), held[found], sets)
+        return _as_met(tuple(found), index[found], sets)
 
 
-def _as_met(nodes: tuple[int, ...], held: IntArray, sets: Sequence[Sequence[IntArray]]) -> HeldParts:
+def _as_met(nodes: tuple[int, ...], index: IntArray, sets: Sequence[Sequence[IntArray]]) -> NodeParts:
     """Renumber the sets of each axis in the order in which the nodes have them; drop those that none has."""
-    kept = []
+    used_sets = []
     for axis, members in enumerate(sets):
-        used, first, number = np.unique(held[:, axis], return_index=True, return_inverse=True)
+        used, first, number = np.unique(index[:, axis], return_index=True, return_inverse=True)
         order = np.argsort(first)
         place = np.empty(used.size, dtype=np.int64)
         place[order] = np.arange(used.size)
-        held[:, axis] = place[number.reshape(-1)]
-        kept.append(tuple(members[at] for at in used[order].tolist()))
-    return HeldParts(nodes=nodes, held=held, sets=tuple(kept))
+        index[:, axis] = place[number.reshape(-1)]
+        used_sets.append(tuple(members[at] for at in used[order].tolist()))
+    return NodeParts(nodes=nodes, set_indices=index, sets=tuple(used_sets))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,29 +161,29 @@ class NarrowedBoxes:
 
     sets: tuple[tuple[tuple[int, ...], ...], ...]
     """Of every axis its different sets of parts, each ascending."""
-    held: tuple[tuple[int, ...], ...]
+    set_indices: tuple[tuple[int, ...], ...]
     """Of every leaf, in the order of their numbers, the index of its set of each axis."""
 
-    def shown(self, found: HeldParts, leaves: Sequence[int]) -> HeldParts:
+    def shown(self, found: NodeParts, leaves: Sequence[int]) -> NodeParts:
         """Return the narrowed parts of boxes in place of those that the tree leaves them, in the same order.
 
         Parameters
         ----------
-        found : HeldParts
+        found : NodeParts
             Of the leaves where a row can be.
         leaves : sequence of int
             The numbers of all leaves, ascending.
         """
         place = np.searchsorted(np.array(leaves), np.array(found.nodes, dtype=np.int64))
-        held = np.array(self.held, dtype=np.int64).reshape(len(self.held), len(self.sets))[place]
+        index = np.array(self.set_indices, dtype=np.int64).reshape(len(self.set_indices), len(self.sets))[place]
         sets = tuple(tuple(np.array(members, dtype=np.int64) for members in of_axis) for of_axis in self.sets)
-        return HeldParts(nodes=found.nodes, held=held, sets=sets)
+        return NodeParts(nodes=found.nodes, set_indices=index, sets=sets)
 
     @property
     def stored(self) -> StoredBoxes:
         """The boxes as `params.json` has them."""
         sets = tuple(tuple(tuple(_runs(members)) for members in of_axis) for of_axis in self.sets)
-        return StoredBoxes(sets=sets, boxes=self.held)
+        return StoredBoxes(sets=sets, boxes=self.set_indices)
 
     @classmethod
     def of(cls, stored: StoredBoxes, sizes: Sequence[int], n_boxes: int) -> NarrowedBoxes:
@@ -209,16 +209,16 @@ class NarrowedBoxes:
             raise ValueError("boxes")
         if any(not 0 <= at < len(of_axis) for box in stored.boxes for at, of_axis in zip(box, sets, strict=True)):
             raise ValueError("a set that there is not")
-        return cls(sets=sets, held=stored.boxes)
+        return cls(sets=sets, set_indices=stored.boxes)
 
 
-def is_shown(found: HeldParts, sizes: Sequence[int], box: IntArray, codes: Sequence[NDArray[np.int64]]) -> BoolArray:
+def is_shown(found: NodeParts, sizes: Sequence[int], box: IntArray, codes: Sequence[NDArray[np.int64]]) -> BoolArray:
     """Return a mask of the rows inside the parts that their box shows, shape (n_rows,).
 
     Parameters
     ----------
     box : IntArray
-        Row of `found.held` of the box of each row, shape (n_rows,).
+        Row of `found.set_indices` of the box of each row, shape (n_rows,).
     codes : sequence of ndarray
         Part of each row, one array an axis.
     """
@@ -227,7 +227,7 @@ def is_shown(found: HeldParts, sizes: Sequence[int], box: IntArray, codes: Seque
         members = found.sets[axis]
         of_set = np.zeros(len(members) * size, dtype=bool)
         of_set[np.repeat(np.arange(len(members)) * size, [one.size for one in members]) + np.concatenate(members)] = 1
-        inside &= of_set[found.held[box, axis] * size + parts]
+        inside &= of_set[found.set_indices[box, axis] * size + parts]
     return inside
 
 

@@ -28,11 +28,11 @@ from anonkit.published.recoding.axes import (
     CategoryAxis,
     Grouping,
     IntervalAxis,
-    KeptAxis,
     MeanAxis,
+    UnchangedAxis,
 )
 from anonkit.published.recoding.centroids import Centroids
-from anonkit.published.recoding.narrowed import BoxRoutes, HeldParts, NarrowedBoxes, StoredBoxes, is_shown
+from anonkit.published.recoding.narrowed import BoxRoutes, NarrowedBoxes, NodeParts, StoredBoxes, is_shown
 
 _T = TypeVar("_T")
 
@@ -42,7 +42,7 @@ class GlobalRecoding(ReportPart, keys=("kind", "columns", "merged", "centroids")
     """Every released quasi-identifier recoded by itself; columns not in it are dropped."""
 
     kind: ClassVar[str] = "global"
-    columns: tuple[KeptAxis | Grouping, ...]
+    columns: tuple[UnchangedAxis | Grouping, ...]
     merged: bool = field(default=False, metadata=left_out())
     """True when rows of groups that were too small show a coarser step (`coarser.coarser_steps`)."""
     centroids: Centroids | None = field(default=None, metadata=left_out())
@@ -52,7 +52,7 @@ class GlobalRecoding(ReportPart, keys=("kind", "columns", "merged", "centroids")
     def of_columns(
         cls,
         *,
-        columns: tuple[KeptAxis | MeanAxis | Grouping, ...],
+        columns: tuple[UnchangedAxis | MeanAxis | Grouping, ...],
         merged: bool = False,
         centroids: Centroids | None = None,
     ) -> Self:
@@ -102,7 +102,7 @@ class GlobalRecoding(ReportPart, keys=("kind", "columns", "merged", "centroids")
             if isinstance(column, MeanAxis):
                 continue
             array = batch.column(column.name)
-            if isinstance(column, KeptAxis):
+            if isinstance(column, UnchangedAxis):
                 out[column.name] = array
                 continue
             codes = column.axis.codes(array)
@@ -118,7 +118,7 @@ class GlobalRecoding(ReportPart, keys=("kind", "columns", "merged", "centroids")
             column.name: pa.float64()
             if isinstance(column, MeanAxis)
             else schema.field(column.name).type
-            if isinstance(column, KeptAxis)
+            if isinstance(column, UnchangedAxis)
             else pa.string()
             for column in self.columns
         }
@@ -181,9 +181,9 @@ class LocalRecoding(
         return BoxRoutes.of([axis.size for axis in self.axes], self.nodes)
 
     @cached_property
-    def _labelled(self) -> tuple[HeldParts, tuple[tuple[str | None, ...], ...]]:
+    def _labelled(self) -> tuple[NodeParts, tuple[tuple[str | None, ...], ...]]:
         """The sets of parts that leaves hold, and the labels of those of every axis: each set is named once."""
-        found = self._routes.held_parts()
+        found = self._routes.node_parts()
         if self.narrowed is not None:
             found = self.narrowed.shown(found, [number for number, node in enumerate(self.nodes) if node is None])
         labels = (
@@ -227,15 +227,15 @@ class LocalRecoding(
         """Return the released quasi-identifier columns, and which rows have a value that is not covered."""
         leaves, unknown = self.leaves_of(batch)
         found, labels = self._labelled
-        held = found.held[self._rows_of(found)[leaves]]
+        index = found.set_indices[self._rows_of(found)[leaves]]
         out = {
-            axis.name: pa.array(labels[at], pa.string()).take(pa.array(held[:, at]))
+            axis.name: pa.array(labels[at], pa.string()).take(pa.array(index[:, at]))
             for at, axis in enumerate(self.axes)
         }
         return out, unknown
 
-    def _rows_of(self, found: HeldParts) -> NDArray[np.int64]:
-        """Return the row of `found.held` of each node, shape (n_nodes,)."""
+    def _rows_of(self, found: NodeParts) -> NDArray[np.int64]:
+        """Return the row of `found.set_indices` of each node, shape (n_nodes,)."""
         row_of = np.zeros(len(self.nodes), dtype=np.int64)
         row_of[list(found.nodes)] = np.arange(len(found.nodes))
         return row_of
@@ -247,20 +247,20 @@ class LocalRecoding(
     @property
     def _named_once(self) -> list[RecodingSplit | None]:
         """The nodes with only those parts on the left that their box holds: what went elsewhere above is none."""
-        found, nodes = self._routes.held_parts(inner=True), list(self.nodes)
-        for number, held in zip(found.nodes, found.held, strict=True):
+        found, nodes = self._routes.node_parts(inner=True), list(self.nodes)
+        for number, index in zip(found.nodes, found.set_indices, strict=True):
             node = nodes[number]
             if node is not None:
-                members = set(found.sets[node.axis][held[node.axis]].tolist())
+                members = set(found.sets[node.axis][index[node.axis]].tolist())
                 nodes[number] = replace(node, left=tuple(part for part in node.left if part in members))
         return nodes
 
 
-def _by_node(found: HeldParts, named: Sequence[Sequence[_T]]) -> list[tuple[_T, ...]]:
+def _by_node(found: NodeParts, named: Sequence[Sequence[_T]]) -> list[tuple[_T, ...]]:
     """Return the named parts of each axis in every node."""
     if not named:
         return [()] * len(found.nodes)
-    columns = ([of_axis[at] for at in found.held[:, axis].tolist()] for axis, of_axis in enumerate(named))
+    columns = ([of_axis[at] for at in found.set_indices[:, axis].tolist()] for axis, of_axis in enumerate(named))
     return list(zip(*columns, strict=True))
 
 
@@ -292,7 +292,7 @@ def with_levels(recoding: Recoding) -> Recoding:
     if isinstance(recoding, LocalRecoding):
         return replace(recoding, merged=True)
     columns = tuple(
-        column if isinstance(column, KeptAxis) else replace(column, coarser=levels_above(column))
+        column if isinstance(column, UnchangedAxis) else replace(column, coarser=levels_above(column))
         for column in recoding.columns
     )
     return GlobalRecoding(columns=columns, merged=True)
@@ -346,7 +346,7 @@ def _joined(axis: object, labels: Labels) -> Labels | None:
 def _global_steps(recoding: GlobalRecoding) -> tuple[GlobalRecoding, ...]:
     if recoding.centroids is not None:
         return (recoding,)  # coarser combinations have no centroids
-    levels = [[] if isinstance(column, KeptAxis) else [*levels_above(column)] for column in recoding.columns]
+    levels = [[] if isinstance(column, UnchangedAxis) else [*levels_above(column)] for column in recoding.columns]
     columns, steps = list(recoding.columns), [recoding]
     while True:
         left = [

@@ -129,7 +129,7 @@ class NoPromiseWords:
         yield plain("Nobody is protected: nothing is claimed.")
 
     def questions(self, report: Json) -> Iterator[list[Phrase]]:
-        """Ask who may see such data."""
+        """Yield the question who may see such data."""
         yield plain("The recipients may see data without a formal guarantee, and are bound by other means.")
 
     def uncounted_risk(self, promise: Json) -> str:
@@ -222,7 +222,7 @@ class ClassWords:
         yield plain(f"{so}; {none} says that rows are independent.")
 
     def questions(self, report: Json) -> Iterator[list[Phrase]]:
-        """Ask about what outsiders know, homogeneity and other releases."""
+        """Yield the questions on the knowledge of outsiders, homogeneity and other releases."""
         clear = [
             column["name"]
             for column in report["columns"]

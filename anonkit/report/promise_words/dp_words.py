@@ -20,7 +20,7 @@ from anonkit.promises.guarantee import REPLACE
 from anonkit.report.promise_words.class_words import Json, Phrase, PromiseVerdict, capital, named, passed_words, plain
 from anonkit.report.wording import bound, delta_words, most_words, number, one_in
 
-_MOST_TOLD = 1_000_000
+_LARGEST_FACTOR = 1_000_000
 """A factor beyond it is given as this bound: no figure beyond it protects anybody."""
 _MOST_SHOWN = 700
 """Above it e to the epsilon is no float."""
@@ -50,7 +50,7 @@ class LossWords:
         elif isinstance(epsilon, int | float) and epsilon < _MOST_SHOWN:
             factor = math.exp(epsilon)
             factor_words = number(math.ceil(factor)) if factor >= 100 else f"{math.ceil(factor * 100) / 100:g}"
-            factor_words = "over a million" if factor > _MOST_TOLD else factor_words
+            factor_words = "over a million" if factor > _LARGEST_FACTOR else factor_words
             out.append(
                 (f"× {factor_words}", f"most that one {unit} changes the probability of any outcome (e to the ε)")
             )
@@ -77,7 +77,7 @@ class LossWords:
         yield plain(f"ε limits how much the release can depend on {_what_differs(promise['adjacency'])}.")
 
     def questions(self, report: Json) -> Iterator[list[Phrase]]:
-        """Ask about the loss, the domains and the unit of privacy."""
+        """Yield the questions on the loss, the domains and the unit of privacy."""
         promise = report["guarantee"]
         yield plain(
             "The privacy loss ε is acceptable for these data and these people, together with earlier releases about "
@@ -103,7 +103,7 @@ class LossWords:
 
 
 def domains_question(promise: Json) -> list[Phrase]:
-    """Ask whether the domains in use are public; loudly when they were read from the table."""
+    """Yield the question if the domains in use are public; loudly when they were read from the table."""
     names = promise["parameters"].get("domains_from_data")
     if not names:
         return plain("The categories and bounds in use are public knowledge, and were not read from the table.")
@@ -133,7 +133,7 @@ class ApproximateDPWords(LossWords):
     name: ClassVar[str] = "Approximate differential privacy"
 
     def questions(self, report: Json) -> Iterator[list[Phrase]]:
-        """Ask about delta first: at one in the number of those protected the promise allows for showing one."""
+        """Yield the question on delta first: at one in the number of those protected the promise allows showing one."""
         if warning := delta_words(report):
             wrong, follows = warning
             yield [Phrase(wrong, is_bad=True), Phrase(follows)]
@@ -177,7 +177,7 @@ class LocalDPWords(LossWords):
         yield from super().whose(promise)
 
     def questions(self, report: Json) -> Iterator[list[Phrase]]:
-        """Ask about the loss, or who may see rows that nothing bounds."""
+        """Yield the questions on the loss, or on who may see rows that nothing bounds."""
         if _is_boundless(report["guarantee"]):
             yield plain("The recipients may see rows that no ε protects as a whole, and are bound by other means.")
             yield domains_question(report["guarantee"])
@@ -229,7 +229,7 @@ class AnonymousDPWords(ApproximateDPWords):
         return PromiseVerdict(stressed="✓ Classes are counted on the released table;", rest=rest, is_good=True)
 
     def questions(self, report: Json) -> Iterator[list[Phrase]]:
-        """Ask about the loss, and that rows are true ones."""
+        """Yield the questions on the loss, and on rows being true ones."""
         yield from super().questions(report)
         yield plain("The receiver needs true rows with coarser values, and that is acceptable.")
 

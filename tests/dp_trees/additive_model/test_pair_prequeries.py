@@ -210,7 +210,7 @@ def test_a_rule_that_was_told_of_independence_learns_no_weights() -> None:
     before, after = rule_for(**told), rule_for(**told, independent=True)  # type: ignore[arg-type]
     assert before.weights > 0
     assert (after.weights, after.splits, after.depth, after.region_depth) == (0, 0, 0, 0)
-    assert (after.attribute_weight, after.asked) == (1.0, 10)
+    assert (after.attribute_weight, after.measured) == (1.0, 10)
     assert after.slope > 0
     assert after.histograms > before.histograms
 

@@ -196,7 +196,7 @@ def _signs(plan: StackedPlan, table: np.ndarray, others: np.ndarray, seeds: rang
 def _audit(others: np.ndarray, epsilon: float, runs: int, monkeypatch: pytest.MonkeyPatch) -> float:
     rows = "anonkit.dp_trees.additive_model.combination._CALIBRATION_ROWS"
     monkeypatch.setattr(rows, 20)  # post-processing, and slow
-    rule = replace(LEARNED, depth=1, region_depth=0, asked=2, splits=Fraction(3, 100), weights=Fraction(3, 100))
+    rule = replace(LEARNED, depth=1, region_depth=0, measured=2, splits=Fraction(3, 100), weights=Fraction(3, 100))
     plan = StackedPlan(rule=rule, schema=AUDITED, trees=1, epsilon=Fraction(epsilon))
     assert plan.histogram_draw.times == len(AUDITED.attributes)  # what is not drawn could not be found
     assert plan.weight_units > 0
@@ -247,7 +247,7 @@ def test_few_rows_of_many_attributes_are_learned_from() -> None:
         found = _few_rows(seed, codes, labels, asked=asked)
         scores = found.scores.logarithms(places_of(found.forest, fresh), fresh)
         right[asked].append(float((scores.argmax(axis=1) == truth).mean()))
-    assert _few_rows(0, codes, labels).plan.rule.asked == 4
+    assert _few_rows(0, codes, labels).plan.rule.measured == 4
     assert np.mean(right[4]) > np.mean(right[30]) + 0.1
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.bundle.private_files import PrivateFolder
-from anonkit.domains.rows_of_people import drawn_rows
+from anonkit.domains.rows_of_people import sampled_rows
 from anonkit.dp_trees.release import coded_rows, declared_schema
 from anonkit.dp_trees.release.coded_rows import CodedRows
 from anonkit.engines.local.local_engine import LocalEngine
@@ -61,7 +61,7 @@ def laws(visits: list[tuple[str, str, str]], method: Any, most: int, people: pa.
         units = engine.encode(source, [tables.unit])[0].codes
         orders = list(permutations(range(units.size)))
         for words in orders:
-            keep = drawn_rows(units, most, np.array(words, dtype=np.uint64))
+            keep = sampled_rows(units, most, np.array(words, dtype=np.uint64))
             schema = method.schema(policy)
             batches = list(CodedRows(source=source, schema=schema, keep=keep)())
             counts = tuple(sum((count(batch, schema) for batch in batches), np.zeros(8, dtype=np.int64)).tolist())

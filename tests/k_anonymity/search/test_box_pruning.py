@@ -12,7 +12,7 @@ from k_anonymity.search.coded_tables import coded
 
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.k_anonymity.search.box_growth import BoxGrowth, BoxNodes
-from anonkit.k_anonymity.search.box_pruning import _between, _cheapest, _generations, telling_cuts, with_a_cut_of
+from anonkit.k_anonymity.search.box_pruning import _between, _cheapest, _generations, supported_cuts, with_a_cut_of
 from anonkit.k_anonymity.search.box_tree import grow_boxes
 from anonkit.k_anonymity.search.distinct_rows import NumberedRows
 from anonkit.k_anonymity.search.equivalence import AtLeastK, DistinctL
@@ -91,7 +91,7 @@ def test_boxes_left_are_boxes_that_the_growth_went_through(seed: int, k: int) ->
     told = soft_labels(rows.columns, rows.entry, labels, 0)
     growth = BoxGrowth(rows.columns, rows.whole, told.sums, rows.requirements, ladders)
     growth.grow()
-    kept = telling_cuts(growth.splits, growth.node, rows.weights, told)
+    kept = supported_cuts(growth.splits, growth.node, rows.weights, told)
     children = np.append(growth.splits.left[kept], growth.splits.left[kept] + 1)
     leaves = children[~kept[children]]
     assert not growth.splits.amid[leaves].any()
@@ -183,4 +183,4 @@ def test_nothing_told_keeps_every_cut() -> None:
     """Without a guide there is nothing to judge by."""
     splits = BoxNodes()
     splits.add(np.zeros(1, dtype=int), np.zeros(1, dtype=int))
-    assert telling_cuts(splits, np.array([1, 2]), np.ones(2), Predicted.nothing(2)).tolist() == [True, False, False]
+    assert supported_cuts(splits, np.array([1, 2]), np.ones(2), Predicted.nothing(2)).tolist() == [True, False, False]

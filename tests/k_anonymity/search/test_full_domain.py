@@ -185,7 +185,9 @@ def test_what_datafly_returns_meets_the_requirements_by_their_definitions(drawn:
 def _step_by_step(lattice: Lattice) -> Node:
     """Return what Sweeney's loop finds: of the values shown the most, one level up, until the node will do."""
     node = list(lattice.bottom)
-    while not (lattice.meets(tuple(node)) and lattice.shows_kept(tuple(node))) and tuple(node) != lattice.heights:
+    while (
+        not (lattice.meets(tuple(node)) and lattice.shows_kept_columns(tuple(node))) and tuple(node) != lattice.heights
+    ):
         shown = [
             (int(levels[level].max()) + 1) / weight if level < height else 0.0
             for levels, level, height, weight in zip(
@@ -206,7 +208,7 @@ def test_datafly_finds_what_climbing_step_by_step_finds(drawn: tuple[Lattice, li
         {name: Ladder(name, levels) for name, levels in zip(names, lattice.levels, strict=True)},
         asked,
         lattice.max_suppressed,
-        kept=data.draw(st.sets(st.sampled_from(names))),
+        kept_columns=data.draw(st.sets(st.sampled_from(names))),
         detail_weights={name: data.draw(st.sampled_from([0.5, 1.0, 3.0])) for name in names},
     )
     assert datafly(again) == _step_by_step(again)

@@ -52,9 +52,9 @@ def test_what_is_released_meets_everything_asked(problem: Any) -> None:
     table, ranking, asked, limit, ladders = problem
     selection = select_features(table, ranking, asked, limit, ladders)
     assert holds(_released(table, selection), ~selection.suppressed, asked)
-    if selection.kept:
+    if selection.kept_features:
         assert selection.suppressed.sum() <= limit
-        assert selection.suppressed.sum() == [d.suppressed for d in selection.decisions if d.kept][-1]
+        assert selection.suppressed.sum() == [d.suppressed for d in selection.decisions if d.is_kept][-1]
 
 
 @given(_problems())
@@ -73,7 +73,7 @@ def test_no_dropped_feature_could_be_added_at_the_end(problem: Any) -> None:
     selection = select_features(table, ranking, asked, limit, ladders)
     columns = {column.name: column for column in table}
     for decision in selection.decisions:
-        if decision.kept:
+        if decision.is_kept:
             assert decision.suppressed <= limit
             continue
         feature, column = decision.feature, columns[decision.feature.column]
@@ -100,7 +100,7 @@ def test_dropped_features_say_which_requirement_broke(problem: Any) -> None:
     for decision in select_features(table, ranking, asked, limit, ladders).decisions:
         assert set(decision.violations) <= {requirement.name for requirement in asked}
         assert all(0 < rows <= table[0].codes.size for rows in decision.violations.values())
-        if not decision.kept:
+        if not decision.is_kept:
             assert decision.level is None
             assert decision.violations
 
@@ -124,7 +124,7 @@ def test_the_first_feature_that_fits_wins() -> None:
     for first, second in (("a", "b"), ("b", "a")):
         ranking = [Feature(column=first), Feature(column=second)]
         selection = select_features(table, ranking, [AtLeastK(2)], 0)
-        assert [feature.column for feature in selection.kept] == [first]
+        assert [feature.column for feature in selection.kept_features] == [first]
         assert selection.decisions[1].violations == {"k-anonymity": 4}
 
 
@@ -132,14 +132,14 @@ def test_the_printed_test_of_the_paper_is_inverted() -> None:
     """Algorithm 1 as printed would delete the column that passes and keep the identifying one."""
     table = [coded("fits", [0, 0, 1, 1]), coded("identifies", [0, 1, 2, 3])]
     selection = select_features(table, column_features(table), [AtLeastK(2)], 0)
-    assert [feature.column for feature in selection.kept] == ["fits"]
+    assert [feature.column for feature in selection.kept_features] == ["fits"]
 
 
 def test_accepted_bits_stay_and_the_rest_is_one_group() -> None:
     """One-hot: each accepted category is released, all others of the column are merged."""
     table = [coded("a", [0, 0, 0, 1, 1, 2, 3])]
     selection = select_features(table, one_hot_features(table), [AtLeastK(2)], 0)
-    assert [feature.code for feature in selection.kept] == [0, 1]
+    assert [feature.code for feature in selection.kept_features] == [0, 1]
     groups = selection.groups["a"]
     assert groups is not None
     assert groups.tolist() == [0, 1, 2, 2]
@@ -149,7 +149,7 @@ def test_the_last_category_left_counts_as_a_group() -> None:
     """Rare values that remain when all others are accepted would be a class of their own: one bit must go."""
     table = [coded("a", [0, 0, 0, 1, 1, 2])]
     selection = select_features(table, one_hot_features(table), [AtLeastK(2)], 0)
-    assert [feature.code for feature in selection.kept] == [0]
+    assert [feature.code for feature in selection.kept_features] == [0]
 
 
 def test_a_ladder_is_climbed_before_a_column_is_dropped() -> None:
@@ -158,7 +158,7 @@ def test_a_ladder_is_climbed_before_a_column_is_dropped() -> None:
     ladders = {"n": automatic_ladder(table[0])}
     ranking = [Feature(column="n"), Feature(column="id")]
     selection = select_features(table, ranking, [AtLeastK(8)], 0, ladders)
-    assert [(d.kept, d.level) for d in selection.decisions] == [(True, 3), (False, None)]
+    assert [(d.is_kept, d.level) for d in selection.decisions] == [(True, 3), (False, None)]
     groups = selection.groups["n"]
     assert groups is not None
     assert np.bincount(groups).tolist() == [8] * 8
@@ -168,7 +168,7 @@ def test_an_impossible_requirement_suppresses_every_row() -> None:
     """More diversity than there are values: nothing is kept and all rows are marked."""
     table = [coded("a", [0, 0, 1, 1])]
     selection = select_features(table, column_features(table), [DistinctL(np.zeros(4, np.int64), 2)], 0)
-    assert not selection.kept
+    assert not selection.kept_features
     assert selection.suppressed.all()
 
 

@@ -50,7 +50,7 @@ def test_rows_whose_route_does_not_ask_are_not_predicted_anew(seed: int, of_numb
             permuted = rows[chosen]
             permuted[:, feature] = draw.permutation(permuted[:, feature])
             expected[feature] = (wrong(permuted) - wrong(rows[chosen])) * oob.size / take
-        np.testing.assert_allclose(forest.told.losses[number], expected, atol=1e-9)
+        np.testing.assert_allclose(forest.votes.losses[number], expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("of_number", [False, True])
@@ -64,7 +64,7 @@ def test_a_forest_stops_when_it_is_settled_and_is_the_beginning_of_the_whole_one
     assert 100 <= stopped.n_trees < 600
     assert stopped.n_trees % 50 == 0
     assert whole.n_trees == 600
-    assert stopped.told.losses.tolist() == whole.told.losses[: stopped.n_trees].tolist()
+    assert stopped.votes.losses.tolist() == whole.votes.losses[: stopped.n_trees].tolist()
 
 
 def test_what_a_settled_forest_tells_is_what_all_trees_tell() -> None:

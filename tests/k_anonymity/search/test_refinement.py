@@ -37,7 +37,7 @@ def _states(draw: st.DrawFn) -> tuple[Refinable, list[RefinableColumn]]:
     state = Refinable.start(distinct.whole, guide, distinct.requirements)
     for _ in range(draw(st.integers(0, 3))):
         at = draw(st.integers(0, len(columns) - 1))
-        if state.kept.size == 0:
+        if state.retained.size == 0:
             break
         offers = columns[at].offers(state, 0.0)
         possible = np.flatnonzero(offers.prospects.separated)
@@ -51,9 +51,9 @@ def _told(state: Refinable, finer: Refinable) -> tuple[float, int]:
     """Return the gain of a refinement, from the definition, and how many more classes it makes of rows that stay."""
     gain, fresh, lost_rows = 0.0, 0, 0.0
     lost_sums = np.zeros(len(state.guide.sums))
-    new_class = np.full(int(state.kept.max()) + 1, -1)
-    new_class[finer.kept] = finer.partition.classes
-    new = new_class[state.kept]
+    new_class = np.full(int(state.retained.max()) + 1, -1)
+    new_class[finer.retained] = finer.partition.classes
+    new = new_class[state.retained]
     for old in range(state.partition.n_classes):
         inside = state.partition.classes == old
         whole, parts = _sum(state.guide, inside), []
@@ -82,7 +82,7 @@ def _square(part: tuple[float, np.ndarray]) -> float:
 def test_prospects_come_true(drawn: tuple[Refinable, list[RefinableColumn]]) -> None:
     """Every offer has the stated suppression, and the stated gain on the rows that stay, and divides something."""
     state, columns = drawn
-    if state.kept.size == 0:
+    if state.retained.size == 0:
         return
     for column in columns:
         offers, charged = column.offers(state, 0.0), column.offers(state, 1.0)
@@ -115,13 +115,13 @@ def test_setting_an_outlying_row_apart_tells_nothing(ladder: bool) -> None:
 def test_nothing_is_offered_once_every_value_is_apart(drawn: tuple[Refinable, list[RefinableColumn]]) -> None:
     """At full detail a column offers nothing more, whatever the path it came."""
     state, columns = drawn
-    if state.kept.size == 0:
+    if state.retained.size == 0:
         return
     for column in columns:
         finest = column.finest()
         assert finest.is_finest
         finer, _ = state.refined(finest.parts(state))
-        if finer.kept.size:
+        if finer.retained.size:
             assert not finest.offers(finer, 0.0).prospects.separated.any()
 
 

@@ -104,7 +104,7 @@ def test_what_is_told_of_each_row_stands_beside_what_is_true() -> None:
     found = soft_labels([_numbers()], np.arange(N), labels, 0)
     order = np.argsort(found.entry)
     assert (found.truth[order] == GRID * np.eye(3)[labels]).all()
-    assert np.abs(found.told[order] - found.sums).max() <= 1
+    assert np.abs(found.predictions[order] - found.sums).max() <= 1
     assert set(found.fold) == set(range(5))
 
 
@@ -114,7 +114,7 @@ def test_numbers_are_told_of_each_row_too() -> None:
     found = soft_numbers([_numbers()], np.arange(N), numbers, 0)
     order = np.argsort(found.entry)
     assert found.truth[order][[0, -1], 0].tolist() == [0, GRID]
-    assert np.abs(found.told[order] - found.sums[:-1]).max() <= 1
+    assert np.abs(found.predictions[order] - found.sums[:-1]).max() <= 1
 
 
 @pytest.mark.parametrize(("rows", "folds", "rounds"), [(3, 3, 18), (19_999, 5, 70), (20_000, 3, 50)])

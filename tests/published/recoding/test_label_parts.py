@@ -5,9 +5,9 @@ from __future__ import annotations
 from anonkit.published.recoding import (
     GlobalRecoding,
     Grouping,
-    KeptAxis,
     LocalRecoding,
     RecodingSplit,
+    UnchangedAxis,
     with_levels,
 )
 from anonkit.published.recoding.label_parts import labels_of
@@ -16,7 +16,9 @@ from tests.published.recoding.small_recodings import AGE, SEX
 
 def test_a_label_means_the_parts_that_show_it() -> None:
     """Kept columns have no labels; a label of a coarser step means all that it joins."""
-    plain = GlobalRecoding(columns=(KeptAxis(name="n"), Grouping(axis=AGE, labels=("< 20", ">= 20", ">= 20", None))))
+    plain = GlobalRecoding(
+        columns=(UnchangedAxis(name="n"), Grouping(axis=AGE, labels=("< 20", ">= 20", ">= 20", None)))
+    )
     (axis, labels), *others = labels_of(plain).values()
     assert not others
     assert axis == AGE

@@ -14,9 +14,9 @@ from anonkit.published.recoding import (
     GlobalRecoding,
     Grouping,
     IntervalAxis,
-    KeptAxis,
     LocalRecoding,
     RecodingSplit,
+    UnchangedAxis,
     recoding_from_dict,
     with_levels,
 )
@@ -53,7 +53,7 @@ RECODINGS = [
     GlobalRecoding(columns=()),
     GlobalRecoding(
         columns=(
-            KeptAxis(name="n"),
+            UnchangedAxis(name="n"),
             Grouping(axis=AGE, labels=("< 20", ">= 20", ">= 20", None)),
             Grouping(axis=SEX, labels=("F", "*", "*", None)),
             Grouping(
@@ -116,7 +116,7 @@ def test_kept_columns_keep_type_and_order() -> None:
     """A column released as it is passes through untouched, dictionary and all."""
     column = pa.array(["lo", "hi", None]).dictionary_encode()
     batch = pa.record_batch({"n": column})
-    recoding = GlobalRecoding(columns=(KeptAxis(name="n"),))
+    recoding = GlobalRecoding(columns=(UnchangedAxis(name="n"),))
 
     assert recoding.apply(batch)[0]["n"].equals(column)
     assert recoding.types(batch.schema)["n"] == column.type

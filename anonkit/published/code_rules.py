@@ -29,7 +29,7 @@ _ROUNDS = 60
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class KeptRules:
+class CodeRules:
     """The rules of a table over the codes in which its rows are drawn.
 
     Raises
@@ -53,7 +53,7 @@ class KeptRules:
         label: str | None,
         *,
         allowed: Mapping[str, BoolArray] | None = None,
-    ) -> KeptRules:
+    ) -> CodeRules:
         """Return the rules over domains.
 
         Parameters
@@ -107,7 +107,7 @@ class KeptRules:
             out |= met_together([others], codes)[:, np.newaxis] & classes if others else classes[np.newaxis]
         return out
 
-    def kept(self, codes: Mapping[str, IntArray], classes: IntArray, words: Words) -> dict[str, IntArray]:
+    def repaired(self, codes: Mapping[str, IntArray], classes: IntArray, words: Words) -> dict[str, IntArray]:
         """Return the codes of rows that keep the rules.
 
         Parameters

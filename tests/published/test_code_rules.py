@@ -13,7 +13,7 @@ from anonkit.domains.number_bins import Categories
 from anonkit.domains.public_rules import Never, PublicRules, met_together, possible_row
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.discrete_laplace import UniformStream
-from anonkit.published.kept_rules import KeptRules, allowed_chances
+from anonkit.published.code_rules import CodeRules, allowed_chances
 from anonkit.randomness import Randomness
 
 DOMAINS = {name: Categories(values=("0", "1", "2"), has_missing=name == "a") for name in "abcy"}
@@ -34,8 +34,8 @@ def rows(n: int, seed: int = 0) -> dict[str, Any]:
 def test_values_change_places_and_stay_as_many() -> None:
     """Within each class; columns that no rule names, and the class, are as they were."""
     codes = rows(4000)
-    kept = KeptRules.of(RULES, DOMAINS, "y")
-    out = kept.kept(codes, codes["y"], words())
+    kept = CodeRules.of(RULES, DOMAINS, "y")
+    out = kept.repaired(codes, codes["y"], words())
     assert not met_together(kept.masks, out).any()
     assert met_together(kept.masks, codes).mean() > 0.15
     assert (out["y"] == codes["y"]).all()
@@ -61,7 +61,7 @@ def test_whatever_the_rules_and_rows_no_rule_is_broken(data: st.DataObject) -> N
     )
     label = data.draw(st.sampled_from(["y", None]))
     names = sorted({name for rule in masks for name in rule})
-    kept = KeptRules(masks=masks, may_be={name: np.ones(3, dtype=bool) for name in names}, label=label)
+    kept = CodeRules(masks=masks, may_be={name: np.ones(3, dtype=bool) for name in names}, label=label)
     try:
         kept.check()
     except ParameterError:
@@ -72,20 +72,20 @@ def test_whatever_the_rules_and_rows_no_rule_is_broken(data: st.DataObject) -> N
         assert None in by_class
         return
     codes = rows(data.draw(st.integers(0, 60)), data.draw(st.integers(0, 99)))
-    out = kept.kept(codes, codes["y"], words())
+    out = kept.repaired(codes, codes["y"], words())
     assert not met_together(masks, out).any()
     assert label is None or (out["y"] == codes["y"]).all()
 
 
 def test_a_row_that_finds_no_other_becomes_like_one_of_its_class() -> None:
     """A class without a row that keeps the rules gets a possible row, also if all rows have one of the two values."""
-    kept = KeptRules.of(RULES, DOMAINS, "y")
+    kept = CodeRules.of(RULES, DOMAINS, "y")
     zeros = np.zeros(6, dtype=np.int64)
     codes = {"a": zeros, "b": np.array([1, 1, 1, 1, 1, 0]), "c": zeros, "y": np.array([0, 0, 0, 1, 1, 1])}
-    out = kept.kept(codes, codes["y"], words())
+    out = kept.repaired(codes, codes["y"], words())
     assert not met_together(kept.masks, out).any()
     assert out["b"].tolist()[3:] == [0, 0, 0]
-    held = KeptRules.of(
+    held = CodeRules.of(
         PublicRules(never=(*RULES.never, Never(values={"a": ("1", "2"), "y": ("0",)}))),
         DOMAINS,
         "y",
@@ -94,7 +94,7 @@ def test_a_row_that_finds_no_other_becomes_like_one_of_its_class() -> None:
     with pytest.raises(ParameterError, match="leave no row possible"):
         held.check()
     with pytest.raises(ParameterError, match="under these conditions"):
-        held.kept(codes, codes["y"], words())
+        held.repaired(codes, codes["y"], words())
 
 
 def test_classes_that_are_drawn_later_are_those_a_row_may_have() -> None:
@@ -106,10 +106,10 @@ def test_classes_that_are_drawn_later_are_those_a_row_may_have() -> None:
             Never(values={"b": ("1",), "c": ("1",)}),
         )
     )
-    kept = KeptRules.of(rules, DOMAINS, "y")
+    kept = CodeRules.of(rules, DOMAINS, "y")
     drawn = rows(2000)
     classes = drawn.pop("y")
-    codes = kept.kept(drawn, classes, words())
+    codes = kept.repaired(drawn, classes, words())
     forbidden = kept.forbidden(codes, 3)
     assert kept.forbidden(drawn, 3).all(axis=1).any()
     assert not forbidden.all(axis=1).any()
@@ -117,4 +117,4 @@ def test_classes_that_are_drawn_later_are_those_a_row_may_have() -> None:
     assert (chances[forbidden] == 0).all()
     assert np.allclose(chances.sum(axis=1), 1)
     assert kept.names_label
-    assert KeptRules(masks=(), may_be={}).kept(codes, classes, words()) == codes
+    assert CodeRules(masks=(), may_be={}).repaired(codes, classes, words()) == codes
