@@ -112,9 +112,8 @@ class Randomness:
 
     def __init__(self, key: bytes, label: str, draw_count: list[int] | None = None) -> None:
         self._key = key
-        self._draw_count = (
-            [0] if draw_count is None else draw_count
-        )  # one count for all children, which know no key but their own
+        # one count for all children, which know no key but their own
+        self._draw_count = [0] if draw_count is None else draw_count
         self._position = 0
         self.label = label
 

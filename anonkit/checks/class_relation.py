@@ -102,11 +102,7 @@ class ClassMeasure(Protocol):
 
     @property
     def needs(self) -> Sequence[ColumnTable]:
-<<<<<<< HEAD
-        """Facts of whole columns that it needs."""
-=======
         """Tables of whole columns that it needs."""
->>>>>>> main
         return ()
 
     def __call__(self, classes: DealtClasses, /) -> Any:

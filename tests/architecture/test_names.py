@@ -16,7 +16,7 @@ WORDS = (
     *("told", "tell", "tells", "said", "say", "says", "ask", "asks", "asked"),
     *("held", "hold", "holds", "kept", "drawn", "stand", "stands"),
 )
-"""Words of a sense of its own; names became stated, requested, queried; retained, supported, published; sampled, synthetic, accepted."""
+"""Words of a sense of its own; values became stated, requested, retained, supported, sampled, synthetic, accepted."""
 
 RIGHT = {
     ("held_out", "comparing/foreseen_release.py"): "the field's term: rows that a model is tested on",

@@ -90,11 +90,7 @@ def test_public_facts_and_answers_decide(
     decided: tuple[bool, int, bool],
     asked: list[int],
 ) -> None:
-<<<<<<< HEAD
-    """Splits by the target, number of pairs, the target's pair first or not; pairs queried."""
-=======
     """The target may split all tables, so many pairs are measured, the first may be its own; pairs are asked for."""
->>>>>>> main
     plan, readings = planned(*facts, by_purpose)
     assert (plan.is_split, plan.edges, plan.tied) == decided
     assert [reading.edges for reading in readings] == asked

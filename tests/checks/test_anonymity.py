@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""Checks of every k-anonymous release: forged figures, roles and promises are refused."""
-=======
 """Figures, roles and promises of every k-anonymous release: a forged one of them is refused."""
->>>>>>> main
 
 from __future__ import annotations
 

@@ -115,11 +115,7 @@ def test_a_budget_lists_draws_or_levels() -> None:
 
 
 def test_a_void_account_lists_nothing() -> None:
-<<<<<<< HEAD
-    """A look without noise leaves no promise: no draw is listed, and no loss is stated."""
-=======
     """A look without noise leaves no promise: no draw is listed and nothing is said to be spent."""
->>>>>>> main
     void = Accounting(draws=(SPLIT, EARLY), by_level=True, is_void=True)
     assert void.to_params()["accounting"] == []
     assert void.budget == {"epsilon": None, "delta": None, "per_level": [], "per_attribute": []}

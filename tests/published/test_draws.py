@@ -56,11 +56,7 @@ def test_an_unknown_law_is_refused() -> None:
 
 
 def test_a_draw_says_nothing_of_its_loss() -> None:
-<<<<<<< HEAD
-    """Its loss follows from query, law and rate."""
-=======
     """An accountant computes it from query, law and rate."""
->>>>>>> main
     names = {field.name for field in fields(Draw)}
     assert names.isdisjoint({"epsilon", "rho", "sensitivity", "delta"})
     assert not [name for name, value in vars(Draw).items() if isinstance(value, property)]
