@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 
 
 MARGIN = 0.02
-"""Loss of AUC or R² against the best release of its kind that a stronger protection may cost."""
+"""Loss of AUC or R² against the best release of its kind that a stronger protection may cost: a convention.
+
+How often the advice keeps it: docs/how-to/compare-methods.md, `python recipes/benchmarks/compare_advice.py`."""
 _LONGEST_NAME = 13
 """Characters of a column's name in a cell of a table."""
 _SHOWN = 3

@@ -25,6 +25,8 @@ from anonkit.published.randomized_table import PublishedAttribute
 if TYPE_CHECKING:
     from anonkit.consumers.naive_bayes import Model
 
+# Sizes of effects and levels of tests are conventions (docs/how-to/reconstruct.md). How often they warn is
+# measured by `python recipes/benchmarks/told_or_not.py`.
 SHARE_EFFECT = 0.1
 """Difference of a class from the others, in the share of a value or the mean of a number as a share of its bounds."""
 SHIFT_EFFECT = 0.5

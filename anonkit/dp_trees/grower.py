@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from anonkit.documents import plain
 from anonkit.domains.coded_columns import BoolArray, IntArray
 from anonkit.dp_trees.plan import Histograms, Leaves, Plan
-from anonkit.dp_trees.questions import WITHOUT_ATTRIBUTE, Counter, Question, Routing, ask_for
+from anonkit.dp_trees.questions import WITHOUT_ATTRIBUTE, Counter, Question, Routing, question_on
 from anonkit.dp_trees.split_selection import Chosen, Tables
 from anonkit.dp_trees.tree_rows import TreeRows
 from anonkit.errors import GuaranteeError
@@ -218,7 +218,7 @@ class _Grower:
         started = self._led()
         nodes = np.concatenate(started)
         question = self._question(nodes, np.full((nodes.size, 1), WITHOUT_ATTRIBUTE))
-        totals = self.counter.ask(question).reshape(nodes.size, self.schema.n_classes)
+        totals = self.counter.answer(question).reshape(nodes.size, self.schema.n_classes)
         # under a bootstrap the total is random, so there is nothing to compare it with
         if self.choices.rows.bootstrap is None:
             refuse_other_totals("trees", int(totals.sum()), self.counter.n_rows * self.choices.rows.times)
@@ -256,7 +256,7 @@ class _Grower:
         return [*ended, frontier]
 
     def _question(self, nodes: IntArray, attributes: IntArray) -> Question:
-        return ask_for(
+        return question_on(
             nodes,
             attributes,
             self.codes,
@@ -267,7 +267,7 @@ class _Grower:
         )
 
     def _ends(self, level: int, frontier: IntArray, totals: IntArray) -> BoolArray:
-        """Return which nodes are leaves, counting their rows with noise where that is planned."""
+        """Return a mask of the nodes that are leaves, with noisy counts of their rows where that is planned."""
         ends = self.used[frontier].all(axis=1) | (level == self.plan.levels - 1) | self.too_few
         units = self.plan.count_units(level)
         if units:
@@ -304,7 +304,7 @@ class _Grower:
     def _split(self, level: int, nodes: IntArray, candidates: IntArray, known: IntArray) -> tuple[IntArray, IntArray]:
         """Choose a split for each node, whose class counts are known; return the children and their class counts."""
         question = self._question(nodes, candidates)
-        answer = self.counter.ask(question)
+        answer = self.counter.answer(question)
         counts = [
             node_answer for node_answer in question.split(answer, self.codes) if node_answer[0] != WITHOUT_ATTRIBUTE
         ]
@@ -332,7 +332,7 @@ class _Grower:
         return np.arange(first, self.forest.size), totals
 
     def _too_few(self, nodes: IntArray, chosen: Chosen, parents: IntArray, first: int) -> BoolArray:
-        """Return which new nodes are leaves by the noisy counts that their parents were split by: costs nothing."""
+        """Return a mask of the new leaves, by the noisy counts of their parents' splits: no privacy loss."""
         if chosen.rows is None or not self.choices.min_rows:
             return np.zeros(parents.size, dtype=bool)
         child = np.arange(first, self.forest.size) - self.forest.first_child[parents]
@@ -363,8 +363,8 @@ class _Grower:
                 self.forest.contents[int(node)] = content
 
     def _histograms(self) -> Histograms:
-        def ask(nodes: IntArray, attributes: IntArray) -> list[tuple[int, IntArray, IntArray]]:
+        def count_histograms(nodes: IntArray, attributes: IntArray) -> list[tuple[int, IntArray, IntArray]]:
             question = self._question(nodes, attributes)
-            return list(question.split(self.counter.ask(question), self.codes))
+            return list(question.split(self.counter.answer(question), self.codes))
 
-        return ask
+        return count_histograms

@@ -132,7 +132,7 @@ def label_of(attribute: Attribute, allowed: BoolArray) -> str:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DrawnRows:
+class SyntheticRows:
     """Synthetic rows as codes of the public domains."""
 
     codes: IntArray
@@ -228,8 +228,8 @@ _FEWEST_CELLS, _FEWEST_ROWS = 12, 8.0
 """Nothing is empty among fewer cells, or with fewer rows, in standard deviations of the noise of all of them."""
 
 
-def kept_cells(counts: FloatArray, deviation: float) -> BoolArray:
-    """Return which cells may have rows, shape (cells,).
+def supported_cells(counts: FloatArray, deviation: float) -> BoolArray:
+    """Return a mask of the cells in the support of noisy counts, shape (cells,).
 
     Parameters
     ----------
@@ -238,26 +238,26 @@ def kept_cells(counts: FloatArray, deviation: float) -> BoolArray:
     deviation : float
         Of the noise of each.
     """
-    kept = np.ones(counts.size, dtype=bool)
+    supported = np.ones(counts.size, dtype=bool)
     if counts.size < _FEWEST_CELLS or counts.sum() < _FEWEST_ROWS * deviation * math.sqrt(counts.size):
-        return kept
-    _cut(counts, deviation, 0, counts.size, kept)
-    _keep_measured_runs(counts, deviation, kept)
+        return supported
+    _cut(counts, deviation, 0, counts.size, supported)
+    _keep_measured_runs(counts, deviation, supported)
     limits = np.full(counts.size, _ABOVE)
     limits[[0, -1]] = _ABOVE_AT_BOUNDS
-    return np.asarray(kept | (counts > limits * deviation))
+    return np.asarray(supported | (counts > limits * deviation))
 
 
 def without_empty(counts: FloatArray, deviation: float) -> FloatArray:
-    """Return counts that are not negative, 0 in empty cells, and add up to the noisy ones; see `kept_cells`."""
-    kept, out = kept_cells(counts, deviation), np.zeros(counts.size)
-    total, own = max(float(counts.sum()), 0.0), np.maximum(counts[kept], 0.0)
+    """Return counts that are not negative, 0 in empty cells, and add up to the noisy ones; see `supported_cells`."""
+    supported, out = supported_cells(counts, deviation), np.zeros(counts.size)
+    total, own = max(float(counts.sum()), 0.0), np.maximum(counts[supported], 0.0)
     if own.sum() > 0:
-        out[kept] = consistent(counts[kept] + (total - counts[kept].sum()) * own / own.sum())
+        out[supported] = consistent(counts[supported] + (total - counts[supported].sum()) * own / own.sum())
     return out
 
 
-def _cut(counts: FloatArray, deviation: float, first: int, after: int, kept: BoolArray) -> None:
+def _cut(counts: FloatArray, deviation: float, first: int, after: int, supported: BoolArray) -> None:
     """Mark the empty half of a run that is not empty, and go on in a half that is not."""
     if after - first < max(2 * _SHORTEST * counts.size, 4):
         return
@@ -270,14 +270,14 @@ def _cut(counts: FloatArray, deviation: float, first: int, after: int, kept: Boo
     for at, (low, high) in enumerate(halves):
         other = sums[1 - at] * (high - low) / (after - first - (high - low))
         if sums[at] > _ABOVE * noise[at]:
-            _cut(counts, deviation, low, high, kept)
+            _cut(counts, deviation, low, high, supported)
         elif other - sums[at] > _CLEARLY * noise[at]:
-            kept[low:high] = False
+            supported[low:high] = False
 
 
-def _keep_measured_runs(counts: FloatArray, deviation: float, kept: BoolArray) -> None:
+def _keep_measured_runs(counts: FloatArray, deviation: float, supported: BoolArray) -> None:
     """Unmark neighbouring runs that are each within their noise, and together clearly above it."""
-    ends = np.flatnonzero(np.diff(np.concatenate([[True], kept, [True]]).astype(np.int8)))
+    ends = np.flatnonzero(np.diff(np.concatenate([[True], supported, [True]]).astype(np.int8)))
     for first, after in ends.reshape(-1, 2).tolist():
         if counts[first:after].sum() > _TOGETHER * deviation * math.sqrt(after - first):
-            kept[first:after] = True
+            supported[first:after] = True

@@ -48,7 +48,7 @@ class Leaves:
     totals: IntArray
     """Class counts, shape (n_leaves, n_classes)."""
     histograms: Histograms
-    """Asks for class counts by attribute value: one pass over the rows."""
+    """Requests class counts by attribute value: one pass over the rows."""
 
 
 class Leaf(Protocol):
@@ -57,7 +57,7 @@ class Leaf(Protocol):
     name: ClassVar[str]
 
     def draws(self, level: int, units: int, schema: TreeSchema) -> tuple[Draw, ...]:
-        """Return what is drawn in a leaf of this level when it may cost `units`, each with `ends_path`."""
+        """Return the draws in a leaf of this level that cost `units` at most, each with `ends_path`."""
         ...
 
     def fill(self, leaves: Leaves, words: UniformStream) -> Sequence[LeafContent]:
@@ -215,12 +215,12 @@ class Plan:
         )
 
     def count_units(self, level: int) -> int:
-        """Return what the noisy count of a node's rows costs; 0 when it is not counted."""
+        """Return the privacy loss of the noisy count of a node's rows; 0 when it is not counted."""
         shares_of_levels = self.choices.count_shares
         return math.floor(self.level_units[level] * shares_of_levels[level]) if shares_of_levels else 0
 
     def split_units(self, level: int) -> int:
-        """Return what the choice of a split may cost."""
+        """Return the largest privacy loss of the choice of a split."""
         return self.level_units[level] - self.count_units(level)
 
     def split_draws(self, level: int) -> tuple[Draw, ...]:
@@ -230,7 +230,7 @@ class Plan:
         return self.choices.selection.draws(level, self.split_units(level), self.terms)
 
     def leaf_units(self, level: int) -> int:
-        """Return what the contents of a leaf at this level may cost, after its count."""
+        """Return the largest privacy loss of the contents of a leaf at this level, after its count."""
         if not self.choices.align:
             return self.level_units[level] - self.count_units(level)
         # a path that ends here has spent only its counts and splits above; the leaf gets all the rest (eDPRF). Spent

@@ -40,7 +40,7 @@ def pruned(forest: PublishedForest) -> PublishedForest:
 
 
 def pessimistic_errors(counts: FloatArray) -> float:
-    """Return how many rows a leaf is expected to get wrong: the upper end of a confidence interval (25 %).
+    """Return the expected errors of a leaf, in rows: the upper end of a confidence interval (25 %).
 
     Parameters
     ----------
@@ -121,14 +121,14 @@ def _consistent(tree: tuple[Node, ...], sums: IntArray) -> FloatArray:
 
 def _without(tree: tuple[Node, ...], cut: set[int], sums: IntArray) -> tuple[Node, ...]:
     """Return the tree with some nodes as leaves, numbered anew in the order they had."""
-    kept = [0]
-    for number in kept:
-        kept += () if number in cut else tree[number].children
-    kept.sort()
-    place = {number: at for at, number in enumerate(kept)}
+    remaining = [0]
+    for number in remaining:
+        remaining += () if number in cut else tree[number].children
+    remaining.sort()
+    place = {number: at for at, number in enumerate(remaining)}
     return tuple(
         Node(leaf=LeafContent(counts=tuple(sums[number].tolist())), rows=tree[number].rows)
         if number in cut
         else replace(tree[number], children=tuple(place[child] for child in tree[number].children))
-        for number in kept
+        for number in remaining
     )

@@ -70,8 +70,8 @@ class Routing:
 class Question:
     """Class counts of nodes by the codes of attributes.
 
-    Make one with `ask_for`. Node `nodes[i]` is counted by each attribute of `attributes[i]`; the block of node i and
-    its k-th attribute begins at `offsets[i, k]` of the answer and holds (codes of the attribute) * classes counts.
+    Made by `question_on`. Node `nodes[i]` is counted by each attribute of `attributes[i]`; the block of node i and its
+    k-th attribute begins at `offsets[i, k]` of the answer and holds (codes of the attribute) * classes counts.
     """
 
     rows: TreeRows
@@ -151,11 +151,11 @@ class Question:
         owners = np.repeat(np.arange(self.nodes.size), self.attributes.shape[1])
         offsets = self.offsets.reshape(-1)
         for attribute in np.unique(flat[offsets < self.size]):
-            held = np.flatnonzero((flat == attribute) & (offsets < self.size))
+            positions = np.flatnonzero((flat == attribute) & (offsets < self.size))
             n_codes = 1 if attribute == WITHOUT_ATTRIBUTE else codes[attribute]
-            first = int(offsets[held[0]])
-            block = answer[first : first + held.size * n_codes * self.n_classes]
-            yield int(attribute), owners[held], block.reshape(held.size, n_codes, self.n_classes)
+            first = int(offsets[positions[0]])
+            block = answer[first : first + positions.size * n_codes * self.n_classes]
+            yield int(attribute), owners[positions], block.reshape(positions.size, n_codes, self.n_classes)
 
 
 def _add_keys(total: IntArray, keys: IntArray, weights: NDArray[np.integer] | None) -> None:
@@ -172,7 +172,7 @@ class RowSums(Protocol):
         ...
 
     def count(self, batch: CodedBatch) -> IntArray:
-        """Return what a batch adds, shape (size,)."""
+        """Return the counts of a batch, shape (size,)."""
         ...
 
 
@@ -188,12 +188,12 @@ class Counter(Protocol):
         """Return the sum of `sums.count` over all rows, shape (sums.size,)."""
         ...
 
-    def ask(self, question: Question) -> IntArray:
+    def answer(self, question: Question) -> IntArray:
         """Return the sum of `question.count` over all rows, shape (question.size,)."""
         ...
 
 
-def ask_for(
+def question_on(
     nodes: IntArray,
     attributes: IntArray,
     codes: Sequence[int],
@@ -253,7 +253,7 @@ class BatchCounter:
 
     def __init__(self, batches: Callable[[], Iterable[CodedBatch]], remembered: int = _REMEMBERED) -> None:
         self._batches = batches
-        self._most = self._room = remembered
+        self._most = self._memory_left = remembered
         self._forest: tuple[bytes, int] | None = None
         self._places: dict[int, tuple[int, list[Places]]] = {}
         self.n_rows = 0
@@ -269,11 +269,11 @@ class BatchCounter:
         self.n_rows = seen
         return total
 
-    def ask(self, question: Question) -> IntArray:
-        """Return the sum over the batches. See `Counter.ask`."""
+    def answer(self, question: Question) -> IntArray:
+        """Return the sum over the batches. See `Counter.answer`."""
         forest, depth = self._forest or (question.key, 0)
         if forest != question.key or depth > question.routing.depth:
-            self._places, self._room = {}, self._most
+            self._places, self._memory_left = {}, self._most
         self._forest = question.key, question.routing.depth
         total = question.blank()
         seen = 0
@@ -287,14 +287,14 @@ class BatchCounter:
     def _placed(self, question: Question, number: int, batch: CodedBatch) -> Iterator[Places]:
         routing = question.routing
         if number not in self._places:
-            kept: list[Places] = []
+            stored: list[Places] = []
             for nodes, copies in question.places(batch):
-                self._room -= nodes.size
-                if self._room >= 0:
-                    kept.append((nodes.astype(np.int32), None if copies is None else copies.astype(np.uint8)))
+                self._memory_left -= nodes.size
+                if self._memory_left >= 0:
+                    stored.append((nodes.astype(np.int32), None if copies is None else copies.astype(np.uint8)))
                 yield nodes, copies
-            if self._room >= 0:
-                self._places[number] = routing.depth, kept
+            if self._memory_left >= 0:
+                self._places[number] = routing.depth, stored
             return
         depth, places = self._places[number]
         for group, (nodes, copies) in enumerate(places):

@@ -215,7 +215,7 @@ class SplitSelection(Protocol):
         ...
 
     def draws(self, level: int, units: int, terms: Terms) -> tuple[Draw, ...]:
-        """Return what is drawn on a path at this level when it may cost `units`."""
+        """Return the draws of a path at this level that cost `units` at most."""
         ...
 
     def choose(self, tables: Tables, units: int, terms: Terms, words: UniformStream) -> Chosen:
@@ -372,14 +372,14 @@ class NoisyCounts:
             children = tables.attributes[at].children(noisy_counts(counts, rate, words))
             scores[nodes, columns[at] : columns[at + 1]] = self.measure(children.astype(np.float64))
             rows.append((at, nodes, children.sum(axis=-1)))
-        best = self._drawn(scores, units, words) if self.exponential else scores.argmax(axis=1)
+        best = self._sampled_splits(scores, units, words) if self.exponential else scores.argmax(axis=1)
         attribute = np.searchsorted(columns, best, side="right") - 1
         split = best - columns[attribute]
         # totals that are queries of their own are among the counts of classes: no number of rows is read off them
         found = None if self.separate_totals else _rows_of_children(attribute, split, rows)
         return Chosen(attribute=attribute, split=split, rows=found)
 
-    def _drawn(self, scores: FloatArray, units: int, words: UniformStream) -> IntArray:
+    def _sampled_splits(self, scores: FloatArray, units: int, words: UniformStream) -> IntArray:
         """Draw splits with probability proportional to exp(epsilon q / 2), q in [0, 1] from noisy counts."""
         allowed = np.isfinite(scores)
         steps = np.rint(np.clip(np.where(allowed, scores, 0.0), 0.0, 1.0) * _STEPS).astype(np.int64)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from anonkit.budget_rules.model_queries import TABLE
 from anonkit.domains.coded_columns import IntArray
 from anonkit.dp_trees.grower import GrowingForest, refuse_other_totals
-from anonkit.dp_trees.questions import WITHOUT_ATTRIBUTE, Counter, ask_for
+from anonkit.dp_trees.questions import WITHOUT_ATTRIBUTE, Counter, question_on
 from anonkit.dp_trees.split_selection import INFORMATION_GAIN, LARGEST_TABLE, MAX_CLASS, Chosen, Score
 from anonkit.dp_trees.tree_rows import Disjoint
 from anonkit.errors import ParameterError
@@ -167,7 +167,7 @@ class _Specializer:
 
     def _marginals(self) -> list[IntArray]:
         codes = [attribute.codes for attribute in self.attributes]
-        question = ask_for(
+        question = question_on(
             np.zeros(1, dtype=np.int64),
             np.arange(len(codes))[np.newaxis],
             codes,
@@ -176,7 +176,7 @@ class _Specializer:
             routing=self.forest.routing,
             n_classes=self.plan.schema.n_classes,
         )
-        tables = [counts[0] for _, _, counts in question.split(self.counter.ask(question), codes)]
+        tables = [counts[0] for _, _, counts in question.split(self.counter.answer(question), codes)]
         for table in tables:
             refuse_other_totals("tables", int(table.sum()), self.counter.n_rows)
         return tables
@@ -208,8 +208,8 @@ class _Specializer:
             if not together:
                 self._charge_choice()
             part = self.parts[number]
-            drawn = part.splits[self._draw(self._scores(part))]
-            self.parts[number] = replace(part, splits=np.array([drawn]))
+            cut = part.splits[self._draw(self._scores(part))]
+            self.parts[number] = replace(part, splits=np.array([cut]))
 
     def _scores(self, part: _Part) -> IntArray:
         """Return the scores of the splits of a part, shape (n_splits,)."""
@@ -223,9 +223,9 @@ class _Specializer:
 
     def _candidates(self) -> list[int]:
         """Return the parts that cells lie in and that can be divided without making too many cells."""
-        held, cells = np.unique(self.part_of[self.leaves], return_counts=True)
+        occupied, cells = np.unique(self.part_of[self.leaves], return_counts=True)
         candidates = []
-        for number, size in zip(held.tolist(), cells.tolist(), strict=True):
+        for number, size in zip(occupied.tolist(), cells.tolist(), strict=True):
             if number < 0:
                 continue
             part = self.parts[number]
@@ -244,8 +244,8 @@ class _Specializer:
         splits = np.concatenate([part.splits for part in parts])
         weights = np.repeat([_WEIGHT // size for size in sizes], sizes) if self.plan.weighted else None
         self._charge_choice()
-        drawn = self._draw(scores, weights)
-        return int(np.repeat(candidates, sizes)[drawn]), int(splits[drawn])
+        choice = self._draw(scores, weights)
+        return int(np.repeat(candidates, sizes)[choice]), int(splits[choice])
 
     def _take(self, number: int, split: int) -> None:
         """Divide all cells that lie in a part."""
@@ -266,7 +266,7 @@ class _Specializer:
 
     def _count(self) -> None:
         """Draw the counts of all cells, each row being in one."""
-        question = ask_for(
+        question = question_on(
             self.leaves,
             np.full((self.leaves.size, 1), WITHOUT_ATTRIBUTE),
             [attribute.codes for attribute in self.attributes],
@@ -275,7 +275,7 @@ class _Specializer:
             routing=self.forest.routing,
             n_classes=self.plan.schema.n_classes,
         )
-        counts = self.counter.ask(question).reshape(self.leaves.size, self.plan.schema.n_classes)
+        counts = self.counter.answer(question).reshape(self.leaves.size, self.plan.schema.n_classes)
         refuse_other_totals("cells", int(counts.sum()), self.counter.n_rows)
         self.account.charge(self.plan.count.name, draw_units(self.plan.count), np.zeros(1, dtype=np.int64))
         noisy = noisy_counts(counts, self.plan.count.rate, self.words)

@@ -20,7 +20,7 @@ from anonkit.budget_rules.model_queries import TABLE
 from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import IntArray
 from anonkit.mechanisms.accounting import Accounting, units_of
-from anonkit.mechanisms.asked_attributes import asked_attribute
+from anonkit.mechanisms.answered_attributes import answered_attribute
 from anonkit.published.noisy_tables import LAPLACE
 from anonkit.published.statements.draws import Bootstrap, Draw
 from anonkit.randomness import keyed_words
@@ -40,7 +40,7 @@ class TreeRows(Protocol):
         ...
 
     def path_units(self, epsilon: Fraction) -> int:
-        """Return what a path of one tree may spend for a row to lose at most epsilon."""
+        """Return the budget of a path of one tree under which a row loses at most epsilon."""
         ...
 
     @property
@@ -78,7 +78,7 @@ class Disjoint(ParamsPart, keys=("kind", "trees")):
         else:
             # independent for each row: dealing by position or in fixed sizes would move other rows when one is
             # left out, and parallel composition would not hold
-            yield asked_attribute(key, _TREE_STREAM, first_row, n_rows, self.trees), None
+            yield answered_attribute(key, _TREE_STREAM, first_row, n_rows, self.trees), None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +156,7 @@ class PublishedBootstrap(PoissonBootstrap):
 
 @cache
 def _poisson_weights() -> tuple[int, ...]:
-    """Return how many of 2**32 words give 0, 1, 2, ... copies: Poisson(1), the remainder given to 0."""
+    """Return the numbers of 2**32 words that give 0, 1, 2, ... copies: Poisson(1), the remainder given to 0."""
     weights = [math.floor((1 << _WORD_BITS) * math.exp(-1) / math.factorial(copies)) for copies in range(13)]
     weights = [weight for weight in weights if weight]
     weights[0] += (1 << _WORD_BITS) - sum(weights)

@@ -23,6 +23,7 @@ from anonkit.errors import ChoiceError, SourceError, option
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import COUNT, Engine, Source
 
+# Conventions: a harmless class label has few classes, none of them rare.
 MOST_CLASSES = 20
 """Classes of a label that is taken for the target."""
 FEWEST_ROWS = 10

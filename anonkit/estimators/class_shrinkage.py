@@ -17,7 +17,8 @@ from anonkit.estimators.consistent_counts import Dependence, project_to_simplex
 
 SPREADS = (0.45, 0.6, 0.8, 1.0, 1.4, 2.0, 3.0)
 """Standard deviations that a prior may have: of the excess of a share over what independence would make of it, relative
-to that. Found on simulated customers: a grid with spreads down to 0 lets weak effects go too soon."""
+to that. Found on simulated customers: a grid with spreads down to 0 lets weak effects go too soon. Constants of this
+module are measured together with the weight of evidence: `python recipes/benchmarks/evidence_tables.py`."""
 
 SMALL_SPREADS = (0.0, 0.1, 0.2, 0.3)
 """Further ones by which the part of the attributes' evidence beyond noise is estimated: they are too small to rank rows

@@ -18,7 +18,8 @@ from anonkit.domains.coded_columns import FloatArray
 OVERLAP = 0.05
 """Correlation, within a class, that is expected between the evidence of two attributes. Answers about one attribute do
 not determine it, so it is a constant: of .03, .05 and .1 the largest at which the mean accuracy at epsilon 2, 4 and 16,
-where noise decides little, did not fall on fifteen simulated and generated tables.
+where noise decides little, did not fall on fifteen simulated and generated tables
+(`python recipes/benchmarks/evidence_tables.py`; docs/methods/rr.md).
 """
 
 TABLE_OVERLAP = 0.1
@@ -29,7 +30,7 @@ DOUBTED_OVERLAP = 0.2
 """Correlation under which a model of a skewed target shall still be right as often as its commonest class. Of .1, .2
 and .3 the first under which none of these tables fell behind by more than chance."""
 SKEWED = 0.75
-"""Share of the commonest class from which on a target is skewed."""
+"""Share of the commonest class from which on a target is skewed: a convention."""
 _FACTORS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 _ROWS, _FEWEST_ROWS = 3000, 50
 

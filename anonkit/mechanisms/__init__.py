@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Randomizers and noise: published answers and counts are drawn here, from secret random words alone.
 
-``code_randomizers``, ``number_randomizer``, ``alias_table``, ``asked_attributes``
+``code_randomizers``, ``number_randomizer``, ``alias_table``, ``answered_attributes``
     Answers of the local mechanisms, whose response matrices are in ``anonkit.published.channels``.
 ``discrete_laplace``, ``noisy_histograms``, ``private_selection``
     Noise and private choices of central releases.

@@ -243,12 +243,12 @@ class KaryRandomizer(CodeRandomizer[RandomizedResponse]):
         word = words.dtype.type
         if response.equal_blind_weight is not None:
             # the first truth_weight words keep the code; the rest is dealt out in equal runs, one a category
-            kept = words < word(response.truth_weight)
+            is_true = words < word(response.truth_weight)
             blind = words - word(response.truth_weight)  # wraps around where kept: those are not used
             np.floor_divide(blind, word(response.equal_blind_weight), out=blind)
-            return choose(kept, codes, blind.astype(codes.dtype))
-        drawn = self._alias.draw(words)
-        return choose(drawn == response.n_inputs, codes, drawn.astype(codes.dtype, copy=False))
+            return choose(is_true, codes, blind.astype(codes.dtype))
+        sampled = self._alias.draw(words)
+        return choose(sampled == response.n_inputs, codes, sampled.astype(codes.dtype, copy=False))
 
 
 class MatrixRandomizer(CodeRandomizer[ResponseMatrix]):

@@ -69,9 +69,9 @@ def discrete_gaussian(n: int, rate: int, words: UniformStream) -> IntArray:
     while filled < n:
         proposed = discrete_laplace((n - filled) * 3 // 2 + 8, rate * (2 * middle - 1), words)
         beyond = np.abs(proposed) - middle
-        kept = proposed[bernoulli_exp_exactly(beyond * (beyond + 1), rate, words)][: n - filled]
-        out[filled : filled + kept.size] = kept
-        filled += kept.size
+        accepted = proposed[bernoulli_exp_exactly(beyond * (beyond + 1), rate, words)][: n - filled]
+        out[filled : filled + accepted.size] = accepted
+        filled += accepted.size
     return out
 
 

@@ -138,8 +138,8 @@ def _coins(whole: IntArray, fraction: IntArray, words: UniformStream) -> BoolArr
         done = left == 0
         result[alive[done]] = True
         alive, left = alive[~done], left[~done] - 1
-        kept = _exp_fraction(np.full(alive.size, _ONE, dtype=np.int64), words)
-        alive, left = alive[kept], left[kept]
+        accepted = _exp_fraction(np.full(alive.size, _ONE, dtype=np.int64), words)
+        alive, left = alive[accepted], left[accepted]
     return result
 
 
@@ -151,10 +151,10 @@ def _exp_fraction(fraction: IntArray, words: UniformStream) -> BoolArray:
     alive = np.arange(fraction.size)
     k = 1
     while alive.size:
-        kept = words.fractions(alive.size) < fraction[alive]
+        accepted = words.fractions(alive.size) < fraction[alive]
         if k > 1:
-            kept &= words.below(np.full(alive.size, k, dtype=np.int64)) == 0
-        alive = alive[kept]
+            accepted &= words.below(np.full(alive.size, k, dtype=np.int64)) == 0
+        alive = alive[accepted]
         k += 1
         odd[alive] = k % 2 == 1
     return odd
@@ -211,10 +211,10 @@ def discrete_laplace(n: int, rate: int, words: UniformStream) -> IntArray:
         size = geometric(n - filled + 8, rate, words)
         negative = (words.take(size.size) & np.uint64(1)).astype(bool)
         # without this zero would be drawn twice, as +0 and as -0, and have double its probability
-        kept = ~(negative & (size == 0))
-        drawn = np.where(negative, -size, size)[kept][: n - filled]
-        out[filled : filled + drawn.size] = drawn
-        filled += drawn.size
+        accepted = ~(negative & (size == 0))
+        values = np.where(negative, -size, size)[accepted][: n - filled]
+        out[filled : filled + values.size] = values
+        filled += values.size
     return out
 
 

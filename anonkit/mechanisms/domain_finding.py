@@ -161,7 +161,7 @@ def found_bounds(
     return float(edges[within[0]]), float(edges[within[1] + 1])
 
 
-def holds_numbers(texts: int, rate: int, words: UniformStream) -> bool:
+def is_numeric(texts: int, rate: int, words: UniformStream) -> bool:
     """Return True if a column of strings holds numbers: by a noisy count whether few cells are something else.
 
     Privacy

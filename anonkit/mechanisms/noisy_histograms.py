@@ -60,7 +60,7 @@ def noisy_tables(
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DrawnTable:
+class SyntheticTable:
     """Rows as codes."""
 
     labels: IntArray
@@ -74,7 +74,7 @@ def rows_by_class(tables: NoisyTables, words: UniformStream) -> IntArray:
     return _whole(np.maximum(tables.class_sizes[0], 0), words)
 
 
-def rows_of(tables: NoisyTables, numbers: IntArray, randomness: Randomness) -> DrawnTable:
+def rows_of(tables: NoisyTables, numbers: IntArray, randomness: Randomness) -> SyntheticTable:
     """Return so many rows of each class, in which every table is met as nearly as whole rows allow.
 
     Attributes are independent within a class.
@@ -94,7 +94,7 @@ def rows_of(tables: NoisyTables, numbers: IntArray, randomness: Randomness) -> D
             dealt = _whole(weights * (n_rows / weights.sum()), words, int(n_rows))
             # permuted per attribute: else all attributes of a class would ascend together, as if correlated
             codes[at].append(np.repeat(np.arange(dealt.size), dealt)[randomness.permutation(int(n_rows))])
-    return DrawnTable(
+    return SyntheticTable(
         labels=np.repeat(np.arange(numbers.size), numbers),
         codes=tuple(np.concatenate(parts) for parts in codes),
     )

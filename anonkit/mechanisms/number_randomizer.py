@@ -183,7 +183,7 @@ class NumberRandomizer:
         """
         a, b, scale = self.response.multiplier, self.response.offset, self.response.scale
         if not self._is_normal:
-            return np.asarray(drawn(a, words[:, 0]) * away + scale * drawn(b, words[:, 1]))
+            return np.asarray(samples_of(a, words[:, 0]) * away + scale * samples_of(b, words[:, 1]))
         spread = away * away
         spread *= a.variance
         spread += scale**2 * b.variance
@@ -193,7 +193,7 @@ class NumberRandomizer:
         return spread
 
 
-def drawn(draw: ContinuousDraw, words: NDArray[np.uint64]) -> FloatArray:
+def samples_of(draw: ContinuousDraw, words: NDArray[np.uint64]) -> FloatArray:
     """Turn uniform 64-bit words into draws from a distribution, one each."""
     if draw.variance == 0:
         return np.full(words.shape, draw.mean)

@@ -87,18 +87,18 @@ def exponential_mechanism(
     while left.size:
         ranks = words.below(np.repeat(ends[left, -1], block)).reshape(-1, block)
         proposed = order[left[:, np.newaxis], ranks] if weights is None else _places(ends[left], ranks)
-        kept = bernoulli_exp(gap[left[:, np.newaxis], proposed], rate, words)
-        done, first = kept.any(axis=1), kept.argmax(axis=1)
+        accepted = bernoulli_exp(gap[left[:, np.newaxis], proposed], rate, words)
+        done, first = accepted.any(axis=1), accepted.argmax(axis=1)
         chosen[left[done]] = proposed[done, first[done]]
         left = left[~done]
-        # proposals are made in growing blocks; the first kept one counts, so the law is that of one proposal at a time
+        # proposals are made in growing blocks; the first accepted one counts: the law is that of one proposal at a time
         block = min(2 * block, _LARGEST_BLOCK, max(1, _CELLS_AT_ONCE // max(1, left.size)))
     return chosen
 
 
 def _places(ends: IntArray, ranks: IntArray) -> IntArray:
     """Return the candidate whose share of the weights each rank falls into, shape (n_choices, n_ranks)."""
-    return np.array([np.searchsorted(own, drawn, side="right") for own, drawn in zip(ends, ranks, strict=True)])
+    return np.array([np.searchsorted(own, own_ranks, side="right") for own, own_ranks in zip(ends, ranks, strict=True)])
 
 
 def _mask(scores: IntArray, allowed: BoolArray | None) -> BoolArray:

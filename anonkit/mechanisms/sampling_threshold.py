@@ -148,14 +148,14 @@ def _worst_of(sizes: IntArray, k: int, beta: float, gamma: float, loss: float) -
     m = sizes[:, np.newaxis]
     j = np.maximum(np.floor(gamma * m).astype(np.int64) + 1, k) + np.arange(_TERMS)
     there = j <= m
-    drawn = np.where(there, j, m)
+    successes = np.where(there, j, m)
     logs = _log_factorials(int(sizes[-1]))
-    exponents = logs[m] - logs[drawn] - logs[m - drawn]
-    chance = np.where(there, np.exp(exponents + drawn * math.log(beta) + (m - drawn) * math.log1p(-beta)), 0.0)
-    excess = np.maximum(1 - math.exp(loss) * (m - drawn) / (m * (1 - beta)), 0.0)
+    exponents = logs[m] - logs[successes] - logs[m - successes]
+    chance = np.where(there, np.exp(exponents + successes * math.log(beta) + (m - successes) * math.log1p(-beta)), 0.0)
+    excess = np.maximum(1 - math.exp(loss) * (m - successes) / (m * (1 - beta)), 0.0)
     # what comes after the last term falls at least as fast as a geometric series, which the excess, at most 1, cannot
     # make larger
-    last, ratio = drawn[:, -1], (sizes - drawn[:, -1]) / (drawn[:, -1] + 1) * beta / (1 - beta)
+    last, ratio = successes[:, -1], (sizes - successes[:, -1]) / (successes[:, -1] + 1) * beta / (1 - beta)
     tail = np.where(last < sizes, chance[:, -1] * ratio / (1 - ratio), 0.0)
     return float(((chance * excess).sum(axis=1) + tail + _SLACK * chance.sum(axis=1)).max())
 

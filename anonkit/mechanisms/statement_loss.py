@@ -52,12 +52,12 @@ def noisy_values(statement: Statement, answers: Sequence[IntArray], words: Unifo
     Each draw costs a row its rate times what the row changes, as `statement_loss` adds up.
     """
     return tuple(
-        Value(draw=draw.name, numbers=_drawn(draw, answer, words))
+        Value(draw=draw.name, numbers=_noisy_numbers(draw, answer, words))
         for draw, answer in zip(statement.draws, answers, strict=True)
     )
 
 
-def _drawn(draw: StatedDraw, answer: IntArray, words: UniformStream) -> tuple[int, ...]:
+def _noisy_numbers(draw: StatedDraw, answer: IntArray, words: UniformStream) -> tuple[int, ...]:
     if draw.law == PERMUTE_AND_FLIP:
         return (int(permute_and_flip(answer[np.newaxis], draw.rate, words)[0]),)
     if draw.law == EXPONENTIAL:

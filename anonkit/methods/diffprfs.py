@@ -21,7 +21,7 @@ from anonkit.parameters import check_choice, check_integer, parameter
 from anonkit.published.tree_attributes import Split
 from anonkit.published.tree_model import VOTES
 
-DRAWN = tuple(ROWS)
+ROW_CHOICES = tuple(ROWS)
 BRANCHES = {"values": Split.MULTIWAY, "two": Split.ONE_VS_REST}
 
 
@@ -61,7 +61,7 @@ class DiffPRFs(ScoredTree):
         help="a node is a leaf at the depth; noisy: or below one deviation of its noisy count; pure: as published",
         choices=("depth", "noisy", "pure"),
     )
-    rows: str = parameter(default="bootstrap", range="one of these", help="which rows a tree sees", choices=DRAWN)
+    rows: str = parameter(default="bootstrap", range="one of these", help="which rows a tree sees", choices=ROW_CHOICES)
     score: str = score_parameter("information-gain", "information-gain", "max-class", "gini", "entropy")
     rate: str = rate_parameter()
     vote: str = vote_parameter()
@@ -75,7 +75,7 @@ class DiffPRFs(ScoredTree):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_integer("trees", self.trees, 1, 1000)
-        check_choice("rows", self.rows, DRAWN)
+        check_choice("rows", self.rows, ROW_CHOICES)
         check_choice("score", self.score, tuple(SCORES))
         check_choice("rate", self.rate, RATES)
         check_choice("vote", self.vote, VOTES)

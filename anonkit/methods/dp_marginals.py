@@ -19,18 +19,18 @@ from anonkit.dp_trees.marginals.learned_marginals import LearnedMarginals, learn
 from anonkit.dp_trees.marginals.mixture_rows import MixtureRows
 from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout
 from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
-from anonkit.dp_trees.marginals.table_plan import can_hold, candidate_pairs
+from anonkit.dp_trees.marginals.table_plan import candidate_pairs, fits_in_memory
 from anonkit.dp_trees.release.coded_rows import counter_of
 from anonkit.dp_trees.release.declared_schema import bins_parameter
-from anonkit.dp_trees.release.drawn_rows import (
-    DrawnPiece,
+from anonkit.dp_trees.release.private_spikes import SpikeMethod
+from anonkit.dp_trees.release.synthetic_rows import (
+    PieceSampler,
     PlacedRows,
     RuledRows,
     check_rules,
     column_entries,
     shown_domains,
 )
-from anonkit.dp_trees.release.private_spikes import SpikeMethod
 from anonkit.mechanisms.accounting import Accounting, draw_units, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.parameters import check_integer, parameter
@@ -157,7 +157,7 @@ class DPMarginals(SpikeMethod):
         schema = self.schema(policy)
         splits = schema.classes is not None and not isinstance(schema.classes, NumberBins)
         split = ColumnLayout(schema=schema, anchored=splits and splits_tables(schema.n_classes))
-        return split if can_hold(split) else ColumnLayout(schema=schema, anchored=False)
+        return split if fits_in_memory(split) else ColumnLayout(schema=schema, anchored=False)
 
     def release(
         self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
@@ -166,8 +166,8 @@ class DPMarginals(SpikeMethod):
         progress("counting", 0.0)
         if policy.found_domains is not None:
             left_over, declared = self.without_search(policy)
-            drawn = left_over.release(source, declared, engine=engine, rng=rng, progress=progress)
-            return self.charged(drawn, policy.found_domains)
+            draft = left_over.release(source, declared, engine=engine, rng=rng, progress=progress)
+            return self.charged(draft, policy.found_domains)
         self.check_unit(policy)
         if self.searched_columns(policy):
             return self.released_after_search(source, policy, engine=engine, rng=rng, progress=progress)
@@ -188,8 +188,8 @@ class DPMarginals(SpikeMethod):
             rows_per_unit=self.rows_per_unit,
             adjacency=self.neighbours,
         )
-        told = self.told if counting is None else {**self.told, "rows": {"count": int(rows), "rate": counting.rate}}
-        return marginals_draft(learned, accounting, policy, engine, rng.child("rows"), told)
+        counted = {} if counting is None else {"rows": {"count": int(rows), "rate": counting.rate}}
+        return marginals_draft(learned, accounting, policy, engine, rng.child("rows"), {**self.method_entry, **counted})
 
     def left(self, policy: Policy, spent: int = 0) -> RemainingBudget:
         """Return the remaining budget of readings, tables and choices, when a row has lost so many units.
@@ -236,14 +236,14 @@ def marginals_draft(
     policy: Policy,
     engine: Engine,
     randomness: Randomness,
-    told: Mapping[str, Any],
+    method_entry: Mapping[str, Any],
 ) -> Draft:
     """Return the draft: rows drawn from the mixture, tables and mixture as params. No true count is in it."""
     mixtures = learned.mixtures
     schema = mixtures.schema
     shown = shown_domains(schema.domains, schema.target)
     ruled = RuledRows.of(policy, shown, schema.target)
-    rows = DrawnPiece(
+    rows = PieceSampler(
         rows=PlacedRows(rows=MixtureRows(mixtures), counted=schema.domains, shown=shown),
         numbers=rows_of_components(mixtures, UniformStream(randomness)),
         domains=shown,
@@ -252,7 +252,7 @@ def marginals_draft(
         ruled=ruled,
     )
     published = {
-        **told,
+        **method_entry,
         **mixtures.to_params(),
         "readings": [reading.to_params() for reading in learned.choice.readings],
         "tables": [table.to_params() for table in learned.one_ways],

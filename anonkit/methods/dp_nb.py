@@ -21,15 +21,15 @@ from anonkit.dp_trees.grower import refuse_other_totals
 from anonkit.dp_trees.questions import CodedBatch
 from anonkit.dp_trees.release.coded_rows import counted
 from anonkit.dp_trees.release.declared_schema import bins_parameter, schema_of
-from anonkit.dp_trees.release.drawn_rows import (
-    DrawnPiece,
+from anonkit.dp_trees.release.private_spikes import SpikeMethod
+from anonkit.dp_trees.release.synthetic_rows import (
+    PieceSampler,
     PlacedRows,
     RuledRows,
     check_rules,
     column_entries,
     shown_domains,
 )
-from anonkit.dp_trees.release.private_spikes import SpikeMethod
 from anonkit.mechanisms.accounting import Accounting, gaussian_draws, rate_within, row_rho_units, shares, units_of
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.noisy_histograms import noisy_tables, rows_by_class, rows_of
@@ -184,7 +184,7 @@ class DPNB(SpikeMethod):
             rng.child("noise"),
             accounting.draws[0].law,
         )
-        return tables_draft(noisy, accounting, policy, engine, rng.child("rows"), self.told)
+        return tables_draft(noisy, accounting, policy, engine, rng.child("rows"), self.method_entry)
 
 
 def count(batch: CodedBatch, schema: TreeSchema) -> IntArray:
@@ -199,14 +199,14 @@ def count(batch: CodedBatch, schema: TreeSchema) -> IntArray:
 
 @dataclass(frozen=True)
 class ClassRows:
-    """Draws rows of classes; see `anonkit.dp_trees.release.drawn_rows`."""
+    """Draws rows of classes; see `anonkit.dp_trees.release.synthetic_rows`."""
 
     tables: NoisyTables
 
     def __call__(self, numbers: IntArray, randomness: Randomness) -> list[IntArray]:
         """Return the labels and the codes of each attribute."""
-        drawn = rows_of(self.tables, numbers, randomness)
-        return [drawn.labels, *drawn.codes]
+        table = rows_of(self.tables, numbers, randomness)
+        return [table.labels, *table.codes]
 
 
 def tables_draft(
@@ -215,13 +215,13 @@ def tables_draft(
     policy: Policy,
     engine: Engine,
     randomness: Randomness,
-    told: Mapping[str, Any],
+    method_entry: Mapping[str, Any],
 ) -> Draft:
     """Return the draft of noisy tables: rows drawn from them, the counts as params. No true count is in it."""
     domains = {noisy.target: shown_classes(noisy.classes)} | {table.name: table.domain for table in noisy.tables}
     shown = shown_domains(domains, noisy.target)
     ruled = RuledRows.of(policy, shown, noisy.target)
-    rows = DrawnPiece(
+    rows = PieceSampler(
         rows=PlacedRows(rows=ClassRows(noisy), counted=domains, shown=shown),
         numbers=rows_by_class(noisy, UniformStream(randomness)),
         domains=shown,
@@ -230,7 +230,7 @@ def tables_draft(
         ruled=ruled,
     )
     published = {
-        **told,
+        **method_entry,
         **noisy.to_params(),
         "columns": rows.described(),
         **ruled.to_params(),

@@ -155,7 +155,7 @@ class DPTables(CentralMethod):
             data=engine.hold(tidy_table(aggregates, list(figures(aggregates)))),
             in_order=True,
             published={
-                **self.told,
+                **self.method_entry,
                 **aggregates.to_params(),
                 "columns": described_columns(aggregates),
                 **({"conditions": list(conditions_of(policy))} if policy.is_conditional else {}),

@@ -346,8 +346,10 @@ class RFKA(RecodingMethod):
         self, columns: Sequence[CodedColumn], ranking: Sequence[Feature], prepared: Prepared
     ) -> Sequence[Feature]:
         """Leave out the values that fewer than k rows (people) hold: a recoding that keeps one discloses them."""
-        held = {column.name: holder_counts(column.codes, column.size, prepared.holders) for column in columns}
-        return [feature for feature in ranking if feature.code is None or held[feature.column][feature.code] >= self.k]
+        holders = {column.name: holder_counts(column.codes, column.size, prepared.holders) for column in columns}
+        return [
+            feature for feature in ranking if feature.code is None or holders[feature.column][feature.code] >= self.k
+        ]
 
     def _with_rest(
         self, columns: Sequence[CodedColumn], selection: FeatureSelection, prepared: Prepared
@@ -355,20 +357,20 @@ class RFKA(RecodingMethod):
         """Drop kept values of a column, the rarest first, until k rows hold the others, or none does."""
         groups, decisions = dict(selection.groups), list(selection.decisions)
         for column in columns:
-            held = holder_counts(column.codes, column.size, prepared.holders)
-            kept = [feature for feature in decisions if feature.is_kept and feature.feature.column == column.name]
-            kept.sort(key=lambda feature: -int(held[feature.feature.code or 0]))
-            while kept:
+            holders = holder_counts(column.codes, column.size, prepared.holders)
+            features = [feature for feature in decisions if feature.is_kept and feature.feature.column == column.name]
+            features.sort(key=lambda feature: -int(holders[feature.feature.code or 0]))
+            while features:
                 keys = np.full(column.size, column.size, dtype=np.int64)
-                codes = [feature.feature.code for feature in kept if feature.feature.code is not None]
+                codes = [feature.feature.code for feature in features if feature.feature.code is not None]
                 keys[codes] = codes
                 rest = holder_counts((keys == column.size)[column.codes], 2, prepared.holders)[1]
                 if rest == 0 or rest >= self.k:
                     break
-                given_up = kept.pop()
+                given_up = features.pop()
                 decisions[decisions.index(given_up)] = replace(given_up, is_kept=False, level=None)
                 keys[given_up.feature.code or 0] = column.size
-                groups[column.name] = number_groups(keys) if kept else None
+                groups[column.name] = number_groups(keys) if features else None
         suppressed = suppressed_rows(released_partition(columns, groups), prepared.requirements)
         return replace(selection, decisions=tuple(decisions), groups=groups, suppressed=suppressed)
 
@@ -446,10 +448,10 @@ def _one_hot_numbers(
 def _greedy_reasons(decisions: Sequence[Decision]) -> dict[str, str]:
     """Return the reason why columns without kept values were dropped."""
     reasons: dict[str, str] = {}
-    kept = {decision.feature.column for decision in decisions if decision.is_kept}
+    used = {decision.feature.column for decision in decisions if decision.is_kept}
     for decision in decisions:
         name = decision.feature.column
-        if name in kept or name in reasons:
+        if name in used or name in reasons:
             continue
         broken = ", ".join(decision.violations) or "k"
         reasons[name] = f"with it, more rows than may be left out would be in groups that break {broken}"

@@ -17,7 +17,7 @@ from anonkit.published.channels.response_channel import TruthOrBlind
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.randomized_response.number_response import best_category_response, best_number_response
 from anonkit.randomized_response.randomized_draft import (
-    ASKED_COLUMN,
+    ANSWERED_COLUMN,
     LABELS,
     clear_target,
     realised_notes,
@@ -97,7 +97,7 @@ class RR(ShuffleDelta):
         return PublishedTable(
             target=target,
             attributes=tuple(_attribute(column, self.epsilon, hidden) for column in columns),
-            asked_column=ASKED_COLUMN,
+            asked_column=ANSWERED_COLUMN,
         )
 
     def notes_of(self, table: PublishedTable, domains: PublicDomains, n_rows: int) -> list[str]:

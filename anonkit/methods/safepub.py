@@ -133,7 +133,7 @@ class SafePub:
         """Return the remaining epsilon for the rows, in units of 2**-52."""
         return units_of(Fraction(self.epsilon)) - draw_units(choice)
 
-    def _drawn(self, units: int) -> tuple[int, int]:
+    def _sampling_words(self, units: int) -> tuple[int, int]:
         """Return the words of 2**32 that draw a row, and k: functions of the parameters alone.
 
         Raises
@@ -156,7 +156,7 @@ class SafePub:
             A column has no public domain, or the target is a number to predict.
         """
         domains = _domains(policy)
-        _, k = self._drawn(self._units(self._choice(domains.target is not None)))
+        _, k = self._sampling_words(self._units(self._choice(domains.target is not None)))
         return AnonymousDP(
             epsilon=float(self.epsilon),
             delta=float(self.delta),
@@ -186,7 +186,7 @@ class SafePub:
         levels = [PublicLevels.of(own, policy.column(own.name).ladder) for own in domains.attributes]
         choice = self._choice(domains.target is not None)
         units = self._units(choice)
-        sampled, k = self._drawn(units)
+        sampled, k = self._sampling_words(units)
         scheme = _chosen(source, levels, domains, engine, choice, -(-(k << WORD_BITS) // sampled), rng)
         progress("drawing", 0.0)
         draw = DrawRows(
@@ -196,9 +196,9 @@ class SafePub:
             key=rng.child("draw").key("rows"),
             sampled=sampled,
         )
-        drawn = engine.keep(engine.map_batches(source, draw, draw.schema))
-        small = engine.small_classes(drawn, draw.schema.names, k)
-        data = engine.map_batches(drawn, LeaveOut(small), draw.schema) if small.num_rows else drawn
+        sampled_rows = engine.keep(engine.map_batches(source, draw, draw.schema))
+        small = engine.small_classes(sampled_rows, draw.schema.names, k)
+        data = engine.map_batches(sampled_rows, LeaveOut(small), draw.schema) if small.num_rows else sampled_rows
         recoding = GlobalRecoding(
             columns=tuple(
                 own.recoding(level) for own, level in zip(levels, scheme, strict=True) if level < own.n_levels

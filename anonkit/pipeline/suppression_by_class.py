@@ -22,7 +22,7 @@ from anonkit.utility.class_utility import CLASSES
 
 LISTED = 50
 """Classes that are listed, at most: those that lost most come first."""
-TIMES, EXCESS, CHANCE = 1.5, 10, 0.001
+TIMES, EXCESS, CHANCE = 1.5, 10, 0.001  # conventions; `RULE` has them in words
 RULE = (
     f"a class stands out when its share left out is at least {TIMES} times that of all classes together, at least "
     f"{EXCESS} more of it are left out than at that share, and fewer than 1 in {round(1 / CHANCE):,} tables whose "

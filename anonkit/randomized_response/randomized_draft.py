@@ -112,7 +112,7 @@ def _answers(mechanism: object) -> ResponseRatios:
     return ResponseRatios(ratio=mechanism.ratio, blanket=mechanism.blanket)
 
 
-ASKED_COLUMN = "asked_attribute"
+ANSWERED_COLUMN = "asked_attribute"
 """Name of the column that records which attribute a row answers."""
 
 LABELS = ("randomize", "clear")
@@ -255,13 +255,13 @@ def draft_randomized(
     -------
     The noise key lives in the batch function only; it is never written, shown or logged.
     """
-    if ASKED_COLUMN in policy.columns and table.asked_column is not None:
-        raise PolicyError(f"column {ASKED_COLUMN!r} has a name that the release needs", "rename it")
+    if ANSWERED_COLUMN in policy.columns and table.asked_column is not None:
+        raise PolicyError(f"column {ANSWERED_COLUMN!r} has a name that the release needs", "rename it")
     numbers = [attribute.name for attribute in table.attributes if attribute.is_number]
     numbers += [table.target.name] if table.target is not None and table.target.is_number else []
     refuse_kinds(source.schema, numbers)
     types = _types(table)
-    names = [name for name in (*policy.columns, ASKED_COLUMN) if name in types]
+    names = [name for name in (*policy.columns, ANSWERED_COLUMN) if name in types]
     schema = pa.schema([(name, types[name]) for name in names])
     randomize = RandomizeBatch(table=table, key=rng.key("noise"), schema=schema, bounds=domains.bounds)
     return Draft(
@@ -278,19 +278,19 @@ def draft_randomized(
     )
 
 
-def realised_notes(asked: float | None, realised: Mapping[str, float]) -> list[str]:
+def realised_notes(required: float | None, realised: Mapping[str, float]) -> list[str]:
     """Describe where answers are randomized more strongly than required, since weights are integer numbers of words.
 
     Parameters
     ----------
-    asked : float, optional
+    required : float, optional
         Required privacy loss; None when something else is required.
     realised : mapping
         What is known by which name, to its loss.
     """
-    weaker = {name: loss for name, loss in realised.items() if asked is not None and loss < _REALISED * asked}
+    weaker = {name: loss for name, loss in realised.items() if required is not None and loss < _REALISED * required}
     return [
-        f"epsilon {asked:g} was requested, and {name} has {loss:.3g}: an answer is drawn with one random word, "
+        f"epsilon {required:g} was requested, and {name} has {loss:.3g}: an answer is drawn with one random word, "
         "and no word allows more"
         for name, loss in weaker.items()
     ]
@@ -317,17 +317,18 @@ def _type_of(answers: Categories | Grid | None) -> pa.DataType:
 
 def _column_entries(policy: Policy, table: PublishedTable) -> list[ReportColumn]:
     facts = {attribute.name: _facts(attribute) for attribute in table.attributes}
-    kept = table.target is not None and table.target.mechanism is not None and _is_clear(table.target.mechanism)
+    mechanism = None if table.target is None else table.target.mechanism
+    is_clear = mechanism is not None and _is_clear(mechanism)
+    clear_target = table.target.name if table.target is not None and is_clear else None
     if table.target is not None:
         facts[table.target.name] = _target_facts(table.target)
     out: list[ReportColumn] = []
     for name, column in policy.columns.items():
-        is_kept = kept and table.target is not None and name == table.target.name
         entry: ReportColumn = {
             "name": name,
             "role": str(column.role),
             "sensitive": column.is_sensitive,
-            "action": "kept" if is_kept else "randomized" if name in facts else "dropped",
+            "action": "kept" if name == clear_target else "randomized" if name in facts else "dropped",
         }
         if name in facts:
             out.append({**entry, **facts[name]})
@@ -354,17 +355,17 @@ def _facts(attribute: PublishedAttribute) -> ColumnFacts:
     domain = attribute.answers()
     if domain is not None:
         facts["released_values"] = domain.size
-    return {**facts, **_told_twice(attribute)}
+    return {**facts, **_facts_of_params(attribute)}
 
 
-def _told_twice(column: PublishedAttribute | PublishedTarget) -> ColumnFacts:
+def _facts_of_params(column: PublishedAttribute | PublishedTarget) -> ColumnFacts:
     """Return the domain and the parameters as `params.json` has them: no single file can be changed unseen."""
     params = column.to_params()
     return {"domain": params["domain"], "parameters": params["parameters"]}
 
 
 def _target_facts(target: PublishedTarget) -> ColumnFacts:
-    mechanism, twice = target.mechanism, _told_twice(target)
+    mechanism, twice = target.mechanism, _facts_of_params(target)
     if mechanism is None:
         return {"reason": "hidden together with each answer", **twice}
     if _is_clear(mechanism):

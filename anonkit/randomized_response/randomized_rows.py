@@ -14,7 +14,7 @@ import pyarrow as pa
 from anonkit.domains.coded_columns import Codes, IntArray, array_of
 from anonkit.domains.domain_codes import codes_of_cells, labels_of_cells, numbers_of_cells
 from anonkit.domains.number_bins import UNKNOWN, Categories, Grid
-from anonkit.mechanisms.asked_attributes import ASKED_STREAM, asked_attribute
+from anonkit.mechanisms.answered_attributes import ANSWERED_STREAM, answered_attribute
 from anonkit.mechanisms.code_randomizers import CodeRandomizer, randomizer_of
 from anonkit.mechanisms.number_randomizer import NumberRandomizer
 from anonkit.published.channels.response_channel import Channel
@@ -68,32 +68,32 @@ class RandomizeBatch:
         table, attribute_of_row = self.table, None
         if table.asked_column is not None:
             names = [attribute.name for attribute in table.attributes]
-            attribute_of_row = asked_attribute(self.key, ASKED_STREAM, row, batch.num_rows, len(names))
+            attribute_of_row = answered_attribute(self.key, ANSWERED_STREAM, row, batch.num_rows, len(names))
             yield table.asked_column, _labelled(attribute_of_row, names)
         target = table.target
         labels = None if target is None else self._labels(batch, row, target)
         classes = None if labels is None else labels.copy()
         for stream, attribute in enumerate(table.attributes):
-            asked = None if attribute_of_row is None else np.flatnonzero(attribute_of_row == stream)
+            rows_answered = None if attribute_of_row is None else np.flatnonzero(attribute_of_row == stream)
             randomizer = self._randomizers[stream]
             if isinstance(randomizer, NumberRandomizer):
-                yield attribute.name, self._transformed(attribute, randomizer, batch, row, stream, asked)
+                yield attribute.name, self._transformed(attribute, randomizer, batch, row, stream, rows_answered)
                 continue
-            answers = self._randomized(attribute, randomizer, batch, row, stream, labels, asked)
+            answers = self._randomized(attribute, randomizer, batch, row, stream, labels, rows_answered)
             if attribute.joint_with_target and classes is not None:
                 size = _size(attribute)
-                classes[slice(None) if asked is None else asked] = answers // size
+                classes[slice(None) if rows_answered is None else rows_answered] = answers // size
                 answers = answers % size
             domain = attribute.answers()
             assert domain is not None  # noqa: S101 - TRR has no codes
-            if asked is not None:
-                answers = _among_blanks(domain, answers, asked, batch.num_rows)
+            if rows_answered is not None:
+                answers = _among_blanks(domain, answers, rows_answered, batch.num_rows)
             yield attribute.name, _shown_of(domain, answers)
         if table.target is not None and labels is not None and classes is not None:
             if self._label_randomizer is not None:
                 small = labels.astype(_small(self._label_randomizer.channel))
-                drawn = self._label_randomizer.randomize(small, key=self.key, stream=_LABEL_STREAM, first_row=row)
-                classes = drawn.astype(np.int64)
+                randomized = self._label_randomizer.randomize(small, key=self.key, stream=_LABEL_STREAM, first_row=row)
+                classes = randomized.astype(np.int64)
             yield table.target.name, _shown_of(table.target.shown, classes)
 
     def _labels(self, batch: pa.RecordBatch, row: int, target: PublishedTarget) -> Codes:
@@ -108,8 +108,8 @@ class RandomizeBatch:
         lost = labels == UNKNOWN
         if not lost.any():
             return labels
-        drawn = asked_attribute(self.key, _UNLABELLED_STREAM, row, batch.num_rows, target.domain.size)
-        return np.where(lost, drawn, labels)
+        uniform = answered_attribute(self.key, _UNLABELLED_STREAM, row, batch.num_rows, target.domain.size)
+        return np.where(lost, uniform, labels)
 
     def _randomized(
         self,
@@ -119,23 +119,23 @@ class RandomizeBatch:
         row: int,
         stream: int,
         labels: Codes | None,
-        asked: IntArray | None,
+        rows_answered: IntArray | None,
     ) -> Codes:
-        """Return the answers of the rows that are selected for the attribute, of all when `asked` is None."""
+        """Return the answers of the rows that are selected for the attribute, of all when `rows_answered` is None."""
         domain = attribute.domain
         assert domain is not None  # noqa: S101 - only TRR has none, and it was handled before
         kind, cells = _small(randomizer.channel), batch.select([attribute.name])
         # a dictionary is coded faster than some of its rows are taken
-        after = asked is not None and pa.types.is_dictionary(cells.column(0).type)
-        if asked is not None and not after:
-            cells = cells.take(pa.array(asked))
+        after = rows_answered is not None and pa.types.is_dictionary(cells.column(0).type)
+        if rows_answered is not None and not after:
+            cells = cells.take(pa.array(rows_answered))
         is_joint = attribute.joint_with_target and labels is not None
         codes = codes_of_cells(cells, attribute.name, domain, np.int64 if is_joint else kind)
         if after:
-            codes = codes[asked]
+            codes = codes[rows_answered]
         if is_joint and labels is not None:
-            codes = (labels[slice(None) if asked is None else asked] * domain.size + codes).astype(kind)
-        return randomizer.randomize(codes, key=self.key, stream=stream, first_row=row, rows=asked)
+            codes = (labels[slice(None) if rows_answered is None else rows_answered] * domain.size + codes).astype(kind)
+        return randomizer.randomize(codes, key=self.key, stream=stream, first_row=row, rows=rows_answered)
 
     def _transformed(
         self,
@@ -144,7 +144,7 @@ class RandomizeBatch:
         batch: pa.RecordBatch,
         row: int,
         stream: int,
-        asked: IntArray | None,
+        rows_answered: IntArray | None,
     ) -> pa.Array:
         bounds, presence = self.bounds.get(attribute.name), randomizer.response.presence
         numbers = numbers_of_cells(batch, attribute.name, bounds)
@@ -152,9 +152,9 @@ class RandomizeBatch:
             numbers = np.where(np.isnan(numbers), bounds[0], numbers)
         answers = randomizer.randomize(numbers, key=self.key, stream=stream, first_row=row)
         present = np.ones(answers.size, dtype=bool) if presence is None else ~np.isnan(answers)
-        if asked is not None:
+        if rows_answered is not None:
             unasked = np.ones(answers.size, dtype=bool)
-            unasked[asked] = False
+            unasked[rows_answered] = False
             answers[unasked], present[unasked] = np.nan, False  # no draw is kept that nobody is shown
         return array_of(answers, present)
 

@@ -179,7 +179,7 @@ def planned(table: Coded, epsilon: float, seed: int) -> StackedPlan:
     left, rows = units_of(epsilon * 0.98), float(table.labels.size)
     rule = rule_of(table, left / (1 << 52))
     questions = PairQuestions.of(rule, table.at(rule.cells)[0], epsilon=left / (1 << 52), rows=rows)
-    found = questions.asked(Remembered(table, rule.cells), left, Randomness.seeded(seed))
+    found = questions.measure(Remembered(table, rule.cells), left, Randomness.seeded(seed))
     left -= found.units
     follow = partial(
         rule_of, table, left / (1 << 52),
@@ -207,7 +207,7 @@ class Remembered:
         """Count, or remember."""
         return _pair_counts(self.table, self.cells, sums.size, sums)
 
-    def ask(self, question: Question) -> np.ndarray:
+    def answer(self, question: Question) -> np.ndarray:
         """Refuse: pairs of columns are counted, nodes of a tree are not."""
         raise TypeError("this counter counts pairs of columns, and no nodes of a tree")
 

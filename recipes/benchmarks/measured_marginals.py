@@ -250,7 +250,7 @@ class Rival:
     name: str
     environment: str
     job: str
-    told: dict[str, Any]
+    method_entry: dict[str, Any]
     """The arguments of its script besides the file, the epsilon and the delta."""
     note: str
 
@@ -258,16 +258,16 @@ class Rival:
         """Return what its script prints: where the rows are, and the processor seconds."""
         return given.peer(
             self.environment, self.job, file=str(stored), out=f"{stored}.{self.job}.{epsilon}.npy", epsilon=epsilon,
-            delta=DELTA, **self.told,
+            delta=DELTA, **self.method_entry,
         )  # fmt: skip
 
 
 MST = Rival(
-    name="MST of OpenDP", environment="opendp-mbi", job="rows", told={},
+    name="MST of OpenDP", environment="opendp-mbi", job="rows", method_entry={},
     note='One run of the peer, drawn with method="sample"; its promise is weaker, (ε, δ).',
 )  # fmt: skip
 AIM = Rival(
-    name="AIM of dpmm", environment="dpmm", job="codes", told={"megabytes": 1},
+    name="AIM of dpmm", environment="dpmm", job="codes", method_entry={"megabytes": 1},
     note="One run of the peer, private-pgm on NumPy, its model at most 1 MB; its promise is weaker, (ε, δ).",
 )  # fmt: skip
 

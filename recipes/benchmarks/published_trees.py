@@ -34,7 +34,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from anonkit.consumers import Forest
 from anonkit.dp_trees.questions import BatchCounter
-from anonkit.dp_trees.release.coded_rows import CodedRows, kept_in_memory
+from anonkit.dp_trees.release.coded_rows import CodedRows, cached_in_memory
 from anonkit.dp_trees.release.tree_releases import TreeMethod
 from anonkit.dp_trees.split_selection import GINI, MAX_CLASS
 from anonkit.engines.local.local_engine import LocalEngine
@@ -182,7 +182,7 @@ class Bench:
         made = make_method(method, parameters, preset)
         assert isinstance(made, TreeMethod)
         plan = made.plan(self.task.policy)
-        rows = kept_in_memory(CodedRows(source=self._source, schema=plan.schema))
+        rows = cached_in_memory(CodedRows(source=self._source, schema=plan.schema))
         grown = made.grow(plan, BatchCounter(rows), Randomness.secure(), lambda step, share: None)
         return Forest(grown).fit()
 
@@ -375,7 +375,7 @@ def blind(plots: Path | None, runs: int) -> None:
 def what_scores_see(task: Task) -> None:
     """Print what the best splits of the root gain without noise, by either score, and their AUC."""
     plan = make_method("diffp-c45", {"epsilon": 1.0}).plan(task.policy)  # type: ignore[attr-defined]
-    batches = kept_in_memory(CodedRows(source=ENGINE.scan(task.train, task.policy), schema=plan.schema))()
+    batches = cached_in_memory(CodedRows(source=ENGINE.scan(task.train, task.policy), schema=plan.schema))()
     codes, labels = ([getattr(batch, name) for batch in batches] for name in ("codes", "labels"))
     columns, classes = np.concatenate(codes, axis=1), np.concatenate(labels)
     whole = np.bincount(classes, minlength=2)[np.newaxis, np.newaxis, np.newaxis]

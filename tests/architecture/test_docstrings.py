@@ -50,7 +50,7 @@ RIGHT = {
 }
 """Places where a word is the right one, and the reason."""
 
-RETURNS_LEFT = {"checks": 0, "dp_trees": 52, "budget_rules": 0, "elsewhere": 0}
+RETURNS_LEFT = {"checks": 0, "budget_rules": 0, "elsewhere": 0}
 """Most docstrings of a package that may begin with `Return what` or another question; a limit may fall, not rise."""
 
 _RETURNS = re.compile(r"(?:Return|Returns|Yield|Find|Check) (?:what|whether|how|which|who|whom|whose|where)\b")

@@ -86,7 +86,7 @@ def test_the_choice_shows_most_of_its_claim_and_never_more() -> None:
 
 MUTANTS: dict[str, tuple[Mutant, dict[str, Any], int, str]] = {
     "no class is left out": (
-        Mutant(where=METHOD + "release", old="if small.num_rows else drawn", new="if False else drawn"),
+        Mutant(where=METHOD + "release", old="if small.num_rows else sampled_rows", new="if False else sampled_rows"),
         TIGHT, 200, DRAWN),
     "the number of rows is told": (
         Mutant(where=METHOD + "release", old='"format": FORMAT,',
@@ -118,12 +118,12 @@ SLOW: dict[str, tuple[Mutant, dict[str, Any], int, str]] = {
         Mutant(where="anonkit.k_anonymity.sampled_rows:DrawRows.__call__", old="< self.sampled)",
                new="< 2 * self.sampled)"), TIGHT, 200, DRAWN),
     "classes of one row less are shown": (
-        Mutant(where=METHOD + "release", old="small_classes(drawn, draw.schema.names, k)",
-               new="small_classes(drawn, draw.schema.names, k - 1)"), TIGHT, 1000, DRAWN),
+        Mutant(where=METHOD + "release", old="small_classes(sampled_rows, draw.schema.names, k)",
+               new="small_classes(sampled_rows, draw.schema.names, k - 1)"), TIGHT, 1000, DRAWN),
     "the choice is made at twice the rate": (
         Mutant(where="anonkit.methods.safepub:_chosen", old="choice.rate", new="2 * choice.rate"), LOUD, 1000, CHOSEN),
     "k is one less than delta needs, and the report has the right one": (
-        Mutant(where=METHOD + "_drawn", old="class_size(sampled, units, self.delta, self.k)",
+        Mutant(where=METHOD + "_sampling_words", old="class_size(sampled, units, self.delta, self.k)",
                new="class_size(sampled, units, self.delta, self.k) - 1"), TIGHT, 1000, DRAWN),
 }  # fmt: skip
 

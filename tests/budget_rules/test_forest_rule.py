@@ -5,13 +5,38 @@ Budgets over levels: the figures of the papers.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.budget_rules.forest_rule import ALLOCATIONS, arithmetic_ascending, halving, harmonic, rule_for
+from anonkit.budget_rules import forest_rule
+from anonkit.budget_rules.forest_rule import (
+    ALLOCATIONS,
+    arithmetic_ascending,
+    as_quiet,
+    choice_share,
+    delta_may_pay,
+    gaussian_histograms,
+    gaussian_pays,
+    halving,
+    harmonic,
+    is_dependent,
+    least_gain,
+    reading_share,
+    rule_for,
+)
+from anonkit.budget_rules.pair_rule import AttributeSize, PairRule, choice_share_of
+from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
+from anonkit.mechanisms.accounting import (
+    units_of,
+)
+from anonkit.mechanisms.discrete_gaussian import LEAST_RATE
+from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE
+from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE, noise_variance
+from tests.dp_trees.additive_model.test_histogram_noise import ONE
 
 
 def divided(weights: list) -> list[float]:  # type: ignore[type-arg]
@@ -137,3 +162,105 @@ def test_few_attributes_have_weights_and_a_tree_from_as_many_rows_on_as_ten() ->
         assert few.histograms == Fraction(94, 100)
         assert many.weights > 0
         assert many.depth >= 3
+
+
+def test_what_no_pair_scores_falls_with_what_is_paid() -> None:
+    """From .15 of the rows to .09."""
+    assert least_gain(epsilon=0.05, rows=1_500.0, pairs=45) == 0.15
+    assert least_gain(epsilon=0.01, rows=1e6, pairs=45) == 0.09
+    assert 0.09 < least_gain(epsilon=0.05, rows=2_800.0, pairs=45) < 0.15
+
+
+def test_a_rule_that_a_pair_leads_pays_for_its_leaves_and_for_what_is_chosen_below() -> None:
+    """A fifth for the counts; no splits where the grid is as deep as the tree."""
+    told = {"epsilon": 1.0, "rows": 20_000.0, "attributes": 10, "classes": 2}
+    before, short, long = (rule_for(**told, n_public_levels=led) for led in (0, 2, 8))  # type: ignore[arg-type]
+    assert (before.depth, short.depth, long.depth) == (5, 5, 8)
+    assert (before.splits, short.splits, long.splits) == (Fraction(16, 100), Fraction(16, 100), 0)
+    assert short.counts == long.counts == Fraction(1, 5)
+    few = rule_for(epsilon=1.0, rows=2_000.0, attributes=10, classes=2, n_public_levels=4)
+    assert (few.weights, few.depth, few.splits, few.counts) == (0, 4, 0, Fraction(1, 5))
+
+
+def of(left: RemainingBudget) -> tuple[int, int]:
+    """Most loss of a row, in units of epsilon and of rho."""
+    return left.units, left.row_rho_units
+
+
+@pytest.mark.parametrize("adjacency", [ADD_OR_REMOVE, REPLACE])
+def test_as_many_gaussian_histograms_have_no_more_noise_and_one_more_has(adjacency: str) -> None:
+    """By the variances of both laws, at the rates that would be planned."""
+    left = RemainingBudget(units=units_of(0.5), delta=Fraction(1e-6), adjacency=adjacency)
+    for asked in (20, 35, 60):
+        found = as_quiet(*of(left), asked)
+        most = noise_variance(left.table(LAPLACE, "h", left.units, asked).rate)
+        within, beyond = (
+            noise_variance(left.table(GAUSSIAN, "h", left.whole(GAUSSIAN), times).rate, GAUSSIAN)
+            for times in (found, found + 1)
+        )
+        assert within <= most * 1.001 < beyond * 1.002
+        assert gaussian_histograms(*of(left), asked, 10_000) == (2 * found if found > asked else 0)
+        assert gaussian_histograms(*of(left), asked, asked) == (asked if found > asked else 0)
+
+
+def test_delta_pays_with_many_attributes_and_not_with_few() -> None:
+    """By public facts alone; without a delta, and where noise would be wider than any that is drawn, never."""
+    left = RemainingBudget(units=ONE, delta=Fraction(1e-6))
+    paying = [delta_may_pay(*of(left), attributes) for attributes in (0, 1, 3, 30, 60)]
+    assert paying == [False, False, False, True, True]
+    assert not delta_may_pay(ONE, 0, 60)
+    tiny = RemainingBudget(units=units_of(2e-6), delta=Fraction(1e-12))
+    assert 0 < tiny.whole(GAUSSIAN) < LEAST_RATE * 120
+    assert forest_rule.LEAST_RATE == LEAST_RATE  # else a rule would choose noise that is not drawn
+    assert as_quiet(*of(tiny), 60) == gaussian_histograms(*of(tiny), 60, 60) == 0
+
+
+def test_a_reading_is_paid_where_weights_would_be_learned() -> None:
+    """For cells there is a tree anyhow; the more rows, the less of epsilon shows a dependence."""
+    rule = rule_for(epsilon=1.0, rows=10_000, attributes=8, classes=2)
+    few, many = (reading_share(rule, epsilon=1.0, rows=rows, moved=2.0) for rows in (10_000, 100_000))
+    assert 0 < many < few < Fraction(1, 10)
+    assert reading_share(rule, epsilon=1.0, rows=10_000, moved=2.0, in_cells=True) == 0
+    poor = rule_for(epsilon=1.0, rows=1_000, attributes=8, classes=2)
+    assert (poor.weights, reading_share(poor, epsilon=1.0, rows=1_000, moved=2.0)) == (0, 0)
+
+
+@given(st.floats(-1e5, 1e5), st.floats(-5, 1e5))
+def test_attributes_depend_on_each_other_from_a_share_of_the_rows_on(distance: float, rows: float) -> None:
+    """A dependence stays one where more is read, and of fewer rows."""
+    if is_dependent(distance, rows):
+        assert distance > 0
+        assert is_dependent(2 * distance, rows)
+        assert is_dependent(distance, rows / 2)
+
+
+def test_overlapping_evidence_of_more_attributes_weighs_the_less() -> None:
+    """None where no more are measured; a rare class has fewer regions, an even table as many as before."""
+    rule = rule_for(epsilon=0.1, rows=3_800, attributes=30, classes=2)
+    assert rule.asking(rule.asked) == rule
+    assert rule.asking(30).attribute_weight < rule.asking(20).attribute_weight < rule.attribute_weight
+    deep = rule_for(epsilon=1.0, rows=64_000, attributes=5, classes=2)
+    even, rare = (
+        deep.for_classes(counts, epsilon=Fraction(1), attributes=5) for counts in ([32_000, 32_000], [63_999, 1])
+    )
+    assert even.region_depth == deep.region_depth > rare.region_depth == 0
+
+
+@pytest.mark.parametrize(("trees", "in_cells", "is_free"), [(2, False, True), (1, True, True), (1, False, False)])
+def test_no_pair_leads_several_trees_cells_or_a_depth_of_the_owner(trees: int, in_cells: bool, is_free: bool) -> None:
+    """Its choice is paid where one free tree of rows is grown, and where there are candidates."""
+    sizes = (AttributeSize(codes=2),) * 3
+    rule = PairRule(attributes=sizes, classes=2, rows=1e6, epsilon=1.0)
+    assert choice_share_of(rule, trees=1, in_cells=False, is_free=True) > 0
+    assert choice_share_of(rule, trees=trees, in_cells=in_cells, is_free=is_free) == 0
+    assert choice_share(epsilon=1.0, rows=1e6, pairs=0) == 0
+    assert rule.least_gain(0.05) == math.floor(least_gain(epsilon=0.05, rows=1e6, pairs=rule.number) * 1e6)
+
+
+@given(st.lists(st.integers(2, 200), min_size=1, max_size=30), st.floats(0.01, 10), st.floats(1e-6, 1))
+def test_gaussian_noise_is_quieter_where_its_variance_is_the_less(sizes: list[int], epsilon: float, rho: float) -> None:
+    """Over all cells, each table with the share that makes the sum least."""
+    gaussian = sum(map(math.sqrt, sizes)) ** 2 / (2 * rho)
+    laplace = 2 * sum(size ** (1 / 3) for size in sizes) ** 3 / epsilon**2
+    found = gaussian_pays(sizes, Fraction(epsilon), Fraction(rho))
+    assert found == (gaussian < laplace) or gaussian == pytest.approx(laplace)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import math
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anonkit.budget_rules.forest_rule import choice_share
 from anonkit.budget_rules.pair_rule import MOST_CELLS, PairGrid
-from anonkit.dp_trees.additive_model.class_pairs import groups_of, sizes_of
+from anonkit.dp_trees.additive_model.class_pairs import groups_of, rule_of, sizes_of
+from anonkit.dp_trees.additive_model.pair_interaction import PairInteraction
 from anonkit.dp_trees.grower import grow
 from anonkit.dp_trees.plan import Choices, NoisyClassCounts, Plan
 from anonkit.dp_trees.split_selection import JointSelection
@@ -20,6 +23,8 @@ from anonkit.dp_trees.tree_rows import Disjoint
 from anonkit.errors import ParameterError
 from anonkit.published.tree_attributes import Attribute, Split
 from anonkit.randomness import Randomness
+from tests.dp_trees.additive_model.test_joint_interaction import JOINT_KINDS, SIZES, joint_schema
+from tests.dp_trees.additive_model.test_pair_interaction import question_of
 from tests.dp_trees.tables import attribute, counter_of, schema_of, table_of
 
 ATTRIBUTES = st.builds(
@@ -129,3 +134,114 @@ def test_a_grid_leads_one_tree_whose_nodes_are_not_counted(more: dict[str, Any])
     """Refused before any row is read."""
     with pytest.raises(ParameterError, match="leads one tree"):
         plan_of(0, **more)
+
+
+PAIR_KINDS = st.tuples(st.sampled_from([Split.CUT, Split.ONE_VS_REST]), st.integers(2, 15), st.booleans())
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(PAIR_KINDS, max_size=9), st.integers(1, 20_000), st.sampled_from([0.01, 0.1, 1.0, 8.0]))
+def test_which_pairs_there_are_to_choose_is_said_by_their_sizes(
+    kinds: list[tuple[Split, int, bool]], rows: int, epsilon: float
+) -> None:
+    """One pair after the other: 16 rows for each cell, 8 of epsilon times rows, and a grid of twelve levels."""
+    schema = schema_of(*(attribute(f"a{at}", size, kind, missing=miss) for at, (kind, size, miss) in enumerate(kinds)))
+    groups = [(min(size, 8) if kind is Split.CUT else size) + miss for kind, size, miss in kinds]
+    steps = [
+        math.ceil(math.log2(own)) if kind is Split.CUT else own - 1
+        for own, (kind, _, _) in zip(groups, kinds, strict=True)
+    ]
+    expected = [
+        (first, second)
+        for first, second in itertools.combinations(range(len(kinds)), 2)
+        if 2 * groups[first] * groups[second] * 16 <= rows
+        and 2 * groups[first] * groups[second] * 8 <= epsilon * rows
+        and steps[first] + steps[second] <= 12
+    ]
+    assert list(question_of(schema, float(rows), epsilon).rule.candidates) == expected
+
+
+def test_all_pairs_together_have_two_million_cells_at_most() -> None:
+    """The smallest tables are looked at; of tables of one size those of the first attributes."""
+    wide = schema_of(*(attribute(f"a{at:02d}", 60 + at % 2, Split.ONE_VS_REST) for at in range(40)))
+    question = question_of(wide, 1e9)
+    cells = [question.rule.cells(pair) for pair in question.pairs]
+    assert sum(cells) <= 1 << 21 < sum(cells) + question.rule.cells((0, 1)) + 2 * 60
+    assert max(cells) == 2 * 60 * 61
+    left_out = set(itertools.combinations(range(40), 2)) - set(question.pairs)
+    assert min(question.rule.cells(pair) for pair in left_out) >= max(cells)
+    assert min(pair for pair in left_out if question.rule.cells(pair) == max(cells)) > max(
+        pair for pair in question.pairs if question.rule.cells(pair) == max(cells)
+    )
+
+
+def test_pairs_whose_table_has_few_rows_for_its_noise_or_that_take_many_levels_are_no_candidates() -> None:
+    """By public facts alone: eight of epsilon times rows for each cell, twelve levels."""
+    schema = schema_of(
+        attribute("a", 2, Split.ONE_VS_REST), attribute("b", 9, Split.ONE_VS_REST), attribute("c", 7, Split.ONE_VS_REST)
+    )
+    assert question_of(schema, rows=1e6).rule.candidates == ((0, 1), (0, 2))  # 8 + 6 levels are too many
+    assert question_of(schema, rows=1e6, epsilon=2 * 14 * 8 / 1e6).rule.candidates == ((0, 2),)
+    assert question_of(schema, rows=1e6, epsilon=2 * 13 * 8 / 1e6).rule.candidates == ()
+
+
+TRIPLE_KINDS = st.tuples(
+    st.just((Split.CUT, 64)) | st.tuples(st.just(Split.ONE_VS_REST), st.integers(2, 15)), st.booleans()
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(TRIPLE_KINDS, min_size=3, max_size=40), st.integers(1, 10**6), st.sampled_from([0.1, 1.0, 8.0]),
+)  # fmt: skip
+def test_triples_are_of_few_cells_and_cost_nothing(
+    kinds: list[tuple[tuple[Split, int], bool]], rows: int, epsilon: float
+) -> None:
+    """Of five cells at most, missing included; 16 rows for each cell of a table, 8 of epsilon times rows."""
+    schema = schema_of(
+        *(attribute(f"a{at}", size, kind, missing=miss) for at, ((kind, size), miss) in enumerate(kinds))
+    )
+    question = PairInteraction(schema=schema, rows=float(rows), epsilon=epsilon)
+    cells = [(min(size, 4) if kind is Split.CUT else size) + miss for (kind, size), miss in kinds]
+    for triple in question.rule.triples:
+        own = [cells[at] for at in triple]
+        assert max(own) <= 5
+        assert 32 * math.prod(own) <= rows
+        assert 16 * math.prod(own) <= epsilon * rows
+    if question.rule.triples:
+        pairs = len(question.rule.candidates)
+        counted = (pairs, pairs + 8 * len(question.rule.triples))
+        both = (choice_share(epsilon=epsilon, rows=rows, pairs=own) for own in counted)
+        assert len(set(both)) == 1
+        assert len(question.rule.triples) <= min(5_000, (1 << 28) / rows)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(JOINT_KINDS, min_size=3, max_size=11), st.integers(10**3, 10**7), st.sampled_from([0.1, 1.0, 8.0]))
+def test_all_are_a_candidate_where_their_table_has_rows_enough_and_cost_nothing(
+    kinds: list[tuple[tuple[Split, int], bool]], rows: int, epsilon: float
+) -> None:
+    """Four attributes or more, 8 rows and 8 of epsilon times rows for each cell by class, twelve levels at most."""
+    rule = rule_of(joint_schema(kinds), rows=float(rows), epsilon=epsilon)
+    if not rule.joint:
+        return
+    assert rule.joint == (tuple(range(len(kinds))),)
+    assert len(kinds) >= 4
+    assert 16 * np.prod([min(size, 4) for (_, size), _ in kinds]) <= min(rows, epsilon * rows)
+    assert len(rule.grid(rule.joint[0], 0.0).levels) <= 12
+    known = len(rule.candidates)
+    counted = (known, known + 8 * (len(rule.triples) + 1))
+    assert len({choice_share(epsilon=epsilon, rows=rows, pairs=own) for own in counted}) == 1
+    assert rule.number == known + len(rule.triples) + 1
+
+
+@pytest.mark.parametrize(("rows", "sizes", "is_candidate"), [
+    (12_000, SIZES, True), (6_911, SIZES, False), (10**6, (2, 2, 2), False), (10**7, (4,) * 5, False),
+])  # fmt: skip
+def test_too_few_rows_three_attributes_or_too_many_levels_are_no_candidate(
+    rows: int, sizes: tuple[int, ...], is_candidate: bool
+) -> None:
+    """8 rows for each of 432 cells by two classes are 6,912; five attributes of four values take fifteen levels."""
+    rule = rule_of(joint_schema([((Split.ONE_VS_REST, size), False) for size in sizes]), rows=float(rows), epsilon=2.0)
+    assert rule.triples
+    assert bool(rule.joint) == is_candidate

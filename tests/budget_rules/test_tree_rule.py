@@ -9,7 +9,7 @@ import pytest
 
 from anonkit.budget_rules.tree_rule import CUTS, PAPER_TREES, requested_trees
 from anonkit.dp_trees.release.tree_releases import TreeMethod
-from anonkit.methods import make_method, method_class, method_names
+from anonkit.methods import method_class, method_names
 
 WORDS: dict[str, Any] = {"depth": 3, "steps": 4, "order": "ascending", "score": "gini", "stop": "noisy"}
 
@@ -55,19 +55,3 @@ def test_rows_are_counted_to_stop_alone_where_the_paper_does_so(stop: str, count
     trees = requested_trees(PAPER_TREES["c45-halving"], {**WORDS, "stop": stop}, 0)
     assert trees.counted == (Fraction(1, 10),) * counted
     assert trees.weights == (Fraction(1, 2), Fraction(1, 4), Fraction(1, 8), Fraction(1, 8))
-
-
-@pytest.mark.parametrize(
-    ("name", "given", "said"),
-    [
-        ("edprf", {"rate": "published"}, "permute-and-flip"),
-        ("diffprf", {"rate": "published", "score": "gini"}, "choices of splits"),
-        ("diffprf", {"rate": "published", "rows": "published-bootstrap", "score": "gini"}, "the copies add up"),
-        ("diffgen", {"rate": "published"}, "choices of splits"),
-        ("diffgen", {}, None),
-    ],
-)
-def test_a_rate_of_which_half_is_lost_is_stated(name: str, given: dict[str, Any], said: str | None) -> None:
-    """The claim of the paper is beside the promise, the larger loss first."""
-    claim = make_method(name, {"epsilon": 1.0, **given}).published_claim()  # type: ignore[attr-defined]
-    assert (claim is None) if said is None else said in claim

@@ -90,7 +90,7 @@ def test_public_facts_and_answers_decide(
     decided: tuple[bool, int, bool],
     asked: list[int],
 ) -> None:
-    """The plan: True if the target splits all tables, the number of pairs, True if its pair is first; pairs read."""
+    """The target may split all tables, so many pairs are measured, the first may be its own; pairs are asked for."""
     plan, readings = planned(*facts, by_purpose)
     assert (plan.is_split, plan.edges, plan.tied) == decided
     assert [reading.edges for reading in readings] == asked

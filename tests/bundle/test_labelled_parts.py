@@ -76,7 +76,7 @@ def test_rows_that_are_read_here_are_made_here(tmp_path: Path) -> None:
 
 
 def test_a_column_that_is_not_there_is_damage(tmp_path: Path) -> None:
-    """Every reader of the file finds it: this machine, or a worker."""
+    """It is found as the file is read, here or by a worker."""
     data, other = folder_of(tmp_path / "data"), BoundColumn(name="pay", low="l", high="h", labels=())
     for workers in (None, Elsewhere()):
         with read_by(workers), pytest.raises(ReleaseFormatError), labelled_rows(data, [other]):

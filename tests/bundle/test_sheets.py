@@ -63,7 +63,7 @@ def sheet_of(table: pa.Table, folder: Path) -> list[tuple[Any, ...]]:
 
 
 def test_cells_that_excel_has_are_its_own_and_others_are_texts(tmp_path: Path) -> None:
-    """A cell like a formula stays a text; long integers, decimals and dates before March 1900 are texts too."""
+    """A formula stays a text; long integers, decimals and dates before March 1900 are texts too."""
     table = pa.table(
         {
             "text": ["=1+1", "", None],

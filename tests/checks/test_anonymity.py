@@ -1,4 +1,4 @@
-"""The duties of every k-anonymous release: forged figures, roles and promises are refused."""
+"""Figures, roles and promises of every k-anonymous release: a forged one of them is refused."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def _of_marginals(method: DPMarginals, policy: Policy, rows: float) -> tuple[Acc
     draws = (*drawn, *(reading.draw for reading in choice.readings), *chosen, *plan.draws)
     account = Accounting(draws=draws, rows_per_unit=method.rows_per_unit, adjacency=method.neighbours)
     readings = [reading.to_params() for reading in choice.readings]
-    told = {"rows": {"count": int(rows)}, "readings": readings, **method.told}
+    told = {"rows": {"count": int(rows)}, "readings": readings, **method.method_entry}
     block = {} if triple is None else {"triple": triple.to_params()}
     return account, {**layout.schema.to_params(), **told, **block, "format": "anonkit-marginals-1"}
 
@@ -124,13 +124,13 @@ def account_of(method: Any, policy: Policy, rows: float) -> tuple[Accounting, di
     elif isinstance(method, StackedMethod):
         plan = method.plan(policy, method.n_rows or rows, method._counting)
         questions, seeded = method.questions_of(plan), Randomness.seeded(int(abs(rows)))
-        found = questions.asked(Rows(plan.schema), plan.row_units, seeded)
+        found = questions.measure(Rows(plan.schema), plan.row_units, seeded)
         plan = method.plan(policy, method.n_rows or rows, method._counting, found=found)
         schema, account, kind = plan.schema, plan.accounting(None), {"kind": "disjoint", "trees": method.n_trees}
     else:
         planned = method.plan(policy)
         schema, account, kind = planned.schema, planned.accounting, {}
-    params = {**PublishedForest(schema=schema, trees=(), rows_per_tree=kind).to_params(), **method.told}
+    params = {**PublishedForest(schema=schema, trees=(), rows_per_tree=kind).to_params(), **method.method_entry}
     params |= {"format": "anonkit-noisy-tables-1"} if isinstance(method, DPNB) else {}
     return account, params | ({"rule": plan.stated_rule()} if isinstance(method, StackedMethod) else {})
 

@@ -12,7 +12,7 @@ from anonkit.checks import central_rows
 from anonkit.checks.central_params import PublicColumn, domain_of
 from anonkit.checks.central_rows import codes_of
 from anonkit.datasets import bank_customers, bank_customers_policy
-from anonkit.dp_trees.release import drawn_rows as pieces
+from anonkit.dp_trees.release import synthetic_rows as pieces
 
 
 @pytest.mark.parametrize("missing", [True, False])

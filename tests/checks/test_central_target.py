@@ -40,7 +40,7 @@ def params() -> dict[str, Any]:
 
 
 def observed(params: dict[str, Any]) -> str | None:
-    """The first fault of the bins; None where they are as rebuilt."""
+    """The defect of the bins; None where they are as rebuilt."""
     (check,) = target_checks(params, facts_of(params))
     assert check.passed == (check.observed is None)
     return check.observed  # type: ignore[return-value]

@@ -10,7 +10,7 @@ import pytest
 
 from anonkit.consumers.columns import Columns
 from anonkit.domains.number_bins import Categories, Grid
-from anonkit.mechanisms.asked_attributes import asked_attribute
+from anonkit.mechanisms.answered_attributes import answered_attribute
 from anonkit.mechanisms.code_randomizers import randomizer_of
 from anonkit.mechanisms.number_randomizer import NumberRandomizer
 from anonkit.published.channels.response_channel import Channel
@@ -28,7 +28,7 @@ def publish_table(table: PublishedTable, truth: Any, seed: int) -> dict[str, np.
     key, data, out = Randomness.seeded(seed).key("release"), Columns(truth), {}
     asked = None
     if table.asked_column is not None:
-        asked = asked_attribute(key, _ATTRIBUTE_STREAM, 0, data.n_rows, len(table.attributes))
+        asked = answered_attribute(key, _ATTRIBUTE_STREAM, 0, data.n_rows, len(table.attributes))
         out[table.asked_column] = np.array([each.name for each in table.attributes], dtype=object)[asked]
     labels = None if table.target is None else data.codes(table.target.name, table.target.domain)
     shown = labels

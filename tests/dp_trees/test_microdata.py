@@ -15,10 +15,10 @@ from anonkit.dp_trees.microdata import (
     UniformRows,
     cells_of,
     consistent,
-    kept_cells,
     label_of,
     rounded,
     rows_by_cell,
+    supported_cells,
     without_empty,
 )
 from anonkit.mechanisms.discrete_laplace import UniformStream
@@ -58,7 +58,7 @@ def test_noise_far_from_all_rows_is_none() -> None:
 )
 def test_cells_that_may_have_rows(counts: np.ndarray, kept: np.ndarray) -> None:
     """By hand, with noise of 100 rows."""
-    assert kept_cells(counts, 100.0).tolist() == kept.tolist()
+    assert supported_cells(counts, 100.0).tolist() == kept.tolist()
 
 
 def test_nothing_is_made_of_nothing() -> None:
@@ -72,10 +72,10 @@ STEPS_DOWN = np.concatenate([np.full(4, 2_000.0), np.full(4, 99.0), np.full(8, 7
 
 def test_runs_that_are_clearly_measured_together_are_kept() -> None:
     """Noise of 100 rows: 28 cells with 1,740 rows, where noise alone makes 529; none where they have 1,580."""
-    assert kept_cells(STEPS_DOWN, 100.0).all()
-    assert kept_cells(STEPS_DOWN[::-1].copy(), 100.0).all()
+    assert supported_cells(STEPS_DOWN, 100.0).all()
+    assert supported_cells(STEPS_DOWN[::-1].copy(), 100.0).all()
     fewer = np.where(np.arange(32) < 16, STEPS_DOWN, 39.0)
-    assert kept_cells(fewer, 100.0).sum() <= 5
+    assert supported_cells(fewer, 100.0).sum() <= 5
 
 
 SCHEMA = schema_of(attribute("a", 3), attribute("n", 4, Split.CUT, missing=True))

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from anonkit.dp_trees.questions import WITHOUT_ATTRIBUTE, BatchCounter, CodedBatch, Question, Routing, ask_for
+from anonkit.dp_trees.questions import WITHOUT_ATTRIBUTE, BatchCounter, CodedBatch, Question, Routing, question_on
 from anonkit.dp_trees.tree_rows import ROWS, Disjoint, TreeRows
 from anonkit.randomness import Randomness
 from tests.dp_trees.tables import MIXED, counter_of, table_of
@@ -26,7 +26,7 @@ def routing_of_one_split() -> Routing:
 
 def question(rows: TreeRows) -> Question:
     """Nodes 1 and 3, each by attributes of its own."""
-    return ask_for(
+    return question_on(
         np.array([3, 1]),
         np.array([[2, 1], [3, WITHOUT_ATTRIBUTE]]),
         CODES,
@@ -53,7 +53,7 @@ def test_the_answer_is_the_count(kind: str, sizes: tuple[int, ...]) -> None:
     codes, labels = table_of(MIXED, 300)
     asked = question(rows)
     found = {}
-    for at, positions, tables in asked.split(counter_of(codes, labels, sizes).ask(asked), CODES):
+    for at, positions, tables in asked.split(counter_of(codes, labels, sizes).answer(asked), CODES):
         found |= {(at, int(asked.nodes[p])): table for p, table in zip(positions, tables, strict=True)}
     times = np.zeros((2, 300), dtype=np.int64)
     for trees, copies in rows.groups(KEY, 0, 300):
@@ -75,13 +75,13 @@ def test_remembering_places_changes_nothing(remembered: int) -> None:
     ]
     counter = BatchCounter(lambda: batches, remembered)
     asked = question(Disjoint(trees=2))
-    shallow = ask_for(
+    shallow = question_on(
         np.array([0, 1]), np.full((2, 1), WITHOUT_ATTRIBUTE), CODES, rows=asked.rows, key=KEY,
         routing=Routing(attribute=np.zeros(2, dtype=np.int64), child=np.array([[0] * 7, [1] * 7], np.int32), depth=0),
         n_classes=2,
     )  # fmt: skip
-    assert counter.ask(shallow).sum() == 300
-    assert np.array_equal(counter.ask(asked), sum(asked.count(batch) for batch in batches))
+    assert counter.answer(shallow).sum() == 300
+    assert np.array_equal(counter.answer(asked), sum(asked.count(batch) for batch in batches))
 
 
 def test_a_question_travels_without_its_key_in_sight() -> None:
@@ -100,4 +100,4 @@ def test_a_counter_serves_one_forest_after_another() -> None:
     asked = question(Disjoint(trees=2))
     other = replace(asked, key=Randomness.seeded(2).key("rows"))
     for one in (asked, other, asked):
-        assert np.array_equal(counter.ask(one), counter_of(codes, labels).ask(one))
+        assert np.array_equal(counter.answer(one), counter_of(codes, labels).answer(one))

@@ -33,7 +33,6 @@ from anonkit.ledger.packed_params import digest_of_packed, pack
 from anonkit.ledger.recognition import legacy_fingerprint
 from anonkit.ledger.settling import NO_LIMIT, Allowance, DatasetState, ReleaseState
 from anonkit.policy.declaration import Policy
-from anonkit.promises.guarantee import REPLACE, Neighbours
 
 
 @pytest.fixture(scope="module")
@@ -285,55 +284,12 @@ def test_a_ledger_of_which_pages_are_gone_or_overwritten_is_refused(where: Path,
     assert refused > len(damaged) // 2
 
 
-@pytest.mark.parametrize("cell", ["sketch", "epsilon", "state"])
-def test_a_line_that_cannot_be_read_is_an_error_of_the_ledger(where: Path, cell: str) -> None:
-    """It is no defect of the program, and nothing is spent beside it."""
-    Ledger(where).reserve(claim(), free)
-    with closing(sqlite3.connect(where)) as connection:
-        connection.execute(f"UPDATE release SET {cell} = x'80'")
-        connection.commit()
-    for act in (lambda: Ledger(where).datasets(), lambda: Ledger(where).reserve(claim(), free)):
-        with pytest.raises(LedgerError, match="is damaged"):
-            act()
-
-
 def test_a_ledger_of_a_later_version_is_refused(ledger: Ledger, where: Path) -> None:
     """A ledger that a later anonkit wrote may have another meaning."""
     with sqlite3.connect(where) as connection:
         connection.execute("PRAGMA user_version = 6")
     with pytest.raises(LedgerError, match="version 6"):
         Ledger(where)
-
-
-def test_a_ledger_of_version_2_is_brought_to_this_one(ledger: Ledger, where: Path) -> None:
-    """Its releases stay, with their losses; their requests are unknown, and of later ones it is."""
-    ledger.commit(ledger.reserve(claim(), free))
-    with sqlite3.connect(where) as connection:
-        connection.execute("ALTER TABLE release DROP COLUMN request")
-        connection.execute("ALTER TABLE dataset DROP COLUMN budget_delta")
-        as_version_4(connection.execute)
-        connection.execute("DROP TABLE ledger")
-        connection.execute("PRAGMA user_version = 2")
-    reopened = Ledger(where)
-    reopened.publishing(reopened.reserve(claim(request=b"asked"), free), "digest", b"sealed")
-    entries = Ledger(where).standing("d").entries
-    assert [(entry.request, entry.data_sha256) for entry in entries] == [(None, None), (b"sealed", "digest")]
-    assert Ledger(where).standing("d").epsilon == 0.2
-
-
-def test_a_ledger_of_version_3_gets_budgets_of_delta(ledger: Ledger, where: Path) -> None:
-    """Its own budgets and losses stay; none of delta is remembered."""
-    ledger.reserve(claim(delta=1e-6), free, budget=Allowance(epsilon=2.0, delta=1e-5))
-    with sqlite3.connect(where) as connection:
-        connection.execute("ALTER TABLE dataset DROP COLUMN budget_delta")
-        as_version_4(connection.execute)
-        connection.execute("DROP TABLE ledger")
-        connection.execute("PRAGMA user_version = 3")
-    reopened = Ledger(where)
-    assert (reopened.standing("d").allowance, reopened.standing("d").delta) == (Allowance(epsilon=2.0), 1e-6)
-    reopened.reserve(claim(delta=1e-6), free, budget=Allowance(delta=1e-5))
-    kind = Neighbours(adjacency=REPLACE)
-    assert Ledger(where).standing("d").allowance == Allowance(epsilon=2.0, delta=1e-5, neighbours=kind)
 
 
 def test_a_ledger_of_version_4_leaves_a_copy_and_gets_an_id(ledger: Ledger, where: Path) -> None:

@@ -15,7 +15,6 @@ from anonkit.errors import BudgetError, LedgerError
 from anonkit.ledger import Ledger
 from anonkit.ledger.neighbour_totals import total
 from anonkit.ledger.settling import Allowance, DatasetState, ReleaseState
-from anonkit.promises.guarantee import REPLACE, Neighbours
 
 
 def test_a_release_counts_from_its_reservation(ledger: Ledger) -> None:
@@ -191,27 +190,6 @@ def test_a_policy_lowers_what_is_remembered_and_never_raises_it(ledger: Ledger) 
         remembered.append(ledger.standing("d").allowance)
     assert [allowance.epsilon for allowance in remembered] == [3.0, 3.0, 4.0, 4.0, 2.0, 2.0]
     assert [allowance.delta for allowance in remembered] == [3e-6, 3e-6, 4e-6, 4e-6, 2e-6, 2e-6]
-
-
-def test_the_budgets_of_epsilon_and_delta_are_remembered_apart(ledger: Ledger) -> None:
-    """A release that gives one leaves the other as it was, and a budget of no delta is a budget."""
-    for budget in (Allowance(delta=0.0), Allowance(epsilon=2.0), Allowance(epsilon=3.0)):
-        ledger.reserve(claim(), free, budget=budget)
-    kind = Neighbours(adjacency=REPLACE)
-    assert ledger.standing("d").allowance == Allowance(epsilon=3.0, delta=0.0, neighbours=kind)
-
-
-def test_names_and_marks_are_read_back_as_they_were_written(ledger: Ledger) -> None:
-    """In one order, letters of any alphabet and quotes in names, no bound as a loss."""
-    names = ["b", "a", "Z", "é'\"?%s", "数"]
-    for name in names:
-        drawn = claim(math.inf, dataset=name, params=b"\x00\xff", request=b"?")
-        ledger.reserve(drawn, free, budget=Allowance(epsilon=math.inf))
-    assert [standing.dataset for standing in ledger.datasets()] == sorted(names)
-    assert [dataset for dataset, _ in ledger.marks()] == sorted(names)
-    entry = ledger.standing("数").entries[0]
-    assert (entry.epsilon, entry.params, entry.request, entry.redrawn) == (math.inf, b"\x00\xff", b"?", True)
-    assert ledger.standing("a").budget == math.inf
 
 
 def test_threads_that_share_a_ledger_do_not_share_transactions(ledger: Ledger) -> None:

@@ -21,7 +21,7 @@ from anonkit.mechanisms.domain_finding import (
     delta_of_threshold,
     ends_of_size,
     found_bounds,
-    holds_numbers,
+    is_numeric,
     sizes_of,
     threshold_within,
 )
@@ -150,6 +150,6 @@ def test_a_column_in_which_nothing_stands_out_has_no_bounds(monkeypatch: pytest.
 
 def test_texts_that_are_no_numbers_decide_by_a_noisy_count() -> None:
     """None: nearly always numbers; many: never."""
-    drawn = [holds_numbers(0, ONE, words(seed)) for seed in range(50)]
+    drawn = [is_numeric(0, ONE, words(seed)) for seed in range(50)]
     assert sum(drawn) >= 48
-    assert not any(holds_numbers(60, ONE, words(seed)) for seed in range(50))
+    assert not any(is_numeric(60, ONE, words(seed)) for seed in range(50))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from anonkit.errors import ParameterError
 from anonkit.mechanisms import shuffle_amplification
-from anonkit.mechanisms.asked_attributes import asked_attribute
+from anonkit.mechanisms.answered_attributes import answered_attribute
 from anonkit.mechanisms.shuffle_amplification import (
     ResponseRatios,
     RowAnswers,
@@ -202,7 +202,7 @@ def test_the_shares_are_those_of_the_draw() -> None:
         shares = uniform_shares(n_attributes)
         assert sum(shares) == 1
         assert max(shares) - min(shares) <= Fraction(1, 1 << 32)
-        asked = asked_attribute(bytes(16), 0, 0, 20_000, n_attributes)
+        asked = answered_attribute(bytes(16), 0, 0, 20_000, n_attributes)
         counts = np.bincount(asked, minlength=n_attributes) / 20_000
         assert np.abs(counts - [float(one) for one in shares]).max() < 0.02
 

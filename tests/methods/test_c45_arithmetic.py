@@ -50,7 +50,7 @@ def test_the_preset_promises_what_it_costs_beside_what_the_paper_claims() -> Non
     assert "The paper claims epsilon = 1:" in promise.statement()
     plan = method.plan(POLICY)  # type: ignore[attr-defined]
     assert [plan.split_draws(level)[0].times for level in range(3)] == [10, 9, 8]
-    assert plan.split_draws(0)[0].units == 10 * plan.level_units[0]
+    assert draw_units(plan.split_draws(0)[0]) == 10 * plan.level_units[0]
 
 
 @pytest.mark.parametrize("name", ["c45-arithmetic", "c45-halving"])

@@ -420,21 +420,6 @@ def test_a_batch_of_the_same_people_is_refused(tmp_path: Path) -> None:
         anonkit.apply(tmp_path / "out.params.json", table, ledger=ledger, accept_joint_k=1)
 
 
-def test_the_groups_of_a_release_are_found_again(tmp_path: Path) -> None:
-    """By who has the table: an attack is scored on the rows as they are, not on the nearest centroids."""
-    from anonkit.auditing.attacks.aligned import align
-
-    place, table = tmp_path / "out.parquet", _people(300, 5)
-    release = released(table, k=5, policy=BATCHES, output=place)
-    aligned = align(release.params, release.to_arrow(), table)
-    assert aligned is not None
-    assert Counter(zip(*aligned.table.to_pydict().values(), strict=True)) == rows_of(release)
-    assert (aligned.position == np.arange(300)).all()
-    assert align(release.params, release.to_arrow(), table.slice(1)) is None
-    audit = anonkit.audit(place, table, attacks=50, ceilings=False)
-    assert audit.attack("linkability").attack.value <= 1 / 5
-
-
 def test_features_are_the_numbers(tmp_path: Path) -> None:
     """Released rows and rows in the original values are read alike: a number is a number."""
     release = released(_people(300, 6), k=5, policy=BATCHES)

@@ -52,7 +52,7 @@ def test_cells_are_given_to_the_method_as_they_are_declared_and_to_the_ledger_as
         ages = [[age for batch in rows.batches(["age"]) for age in batch.column("age").to_pylist()]
                 for rows in (found.table, found.rows.table)]  # fmt: skip
         assert found.clear_names == ["ill"]
-        assert (found.name, found.refusal) == (None, None)
+        assert found.refusal is None
     read = ROWS.column("age").to_pylist()
     assert ages == [[max(age, 22) for age in read], read]
 

@@ -216,7 +216,7 @@ REFUSED: dict[str, Mutant] = {
         where=TRIPLES + "_spending", old="choice.left.after(units)", new="choice.left.after(0)", method="dp-marginals",
         parameters=LOOKED_FOR, policy=OF_MANY),
     "no triple is looked for where pairs speak little": Mutant(
-        where=TRIPLES + "with_triple", old="if not asked.is_little", new="if asked.is_little", method="dp-marginals",
+        where=TRIPLES + "with_triple", old="if not rule.is_little", new="if rule.is_little", method="dp-marginals",
         parameters=LOOKED_FOR, policy=OF_MANY),
     "it is not told that no triple was chosen": Mutant(
         where="anonkit.methods.dp_marginals:_of_triple", old="if learned.triple is None:",
@@ -409,8 +409,8 @@ REFUSED: dict[str, Mutant] = {
         method="dp-forest"),
     "every row is in two trees": Mutant(
         where="anonkit.dp_trees.tree_rows:Disjoint.groups",
-        old="yield asked_attribute(key, _TREE_STREAM, first_row, n_rows, self.trees), None",
-        new="yield from [(asked_attribute(key, _TREE_STREAM, first_row, n_rows, self.trees), None)] * 2",
+        old="yield answered_attribute(key, _TREE_STREAM, first_row, n_rows, self.trees), None",
+        new="yield from [(answered_attribute(key, _TREE_STREAM, first_row, n_rows, self.trees), None)] * 2",
         method="edprf", parameters={"trees": 3}),
     "every row is in a tree twice": Mutant(
         where="anonkit.dp_trees.tree_rows:Shared.groups", old="for tree in range(self.trees):",
@@ -608,8 +608,8 @@ NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
                new="np.where(negative, size, size)"), each_epsilon),
     "noise with its tail cut": (
         Mutant(where="anonkit.mechanisms.discrete_laplace:discrete_laplace",
-               old="np.where(negative, -size, size)[kept]",
-               new="np.clip(np.where(negative, -size, size), -2, 2)[kept]"), each_epsilon),
+               old="np.where(negative, -size, size)[accepted]",
+               new="np.clip(np.where(negative, -size, size), -2, 2)[accepted]"), each_epsilon),
     "noise with a bias": (
         Mutant(where="anonkit.mechanisms.discrete_laplace:discrete_laplace", old="= drawn\n", new="= drawn + 1\n"),
         each_epsilon),

@@ -52,7 +52,7 @@ def law_of(method: SafePub, *, has_target: bool = True, claimed_k: int | None = 
     k = claimed_k or method.guarantee(policy(has_target)).k
     units = math.floor(method.epsilon * 2**52)
     width = 1024 * (2 if has_target else 1)
-    sampled, _ = method._drawn(units - (units // 4 // width) * width)
+    sampled, _ = method._sampling_words(units - (units // 4 // width) * width)
     return DrawnLaw(GROUPS, has_target=has_target, epsilon=method.epsilon, k=k, sampled=sampled, **more)
 
 
@@ -194,8 +194,8 @@ MUTANTS = {
     "half as many rows more are drawn": Mutant(
         where="anonkit.k_anonymity.sampled_rows:DrawRows.__call__", old="< self.sampled)", new="< 1.5 * self.sampled)"),
     "classes of one row less are shown": Mutant(
-        where="anonkit.methods.safepub:SafePub.release", old="small_classes(drawn, draw.schema.names, k)",
-        new="small_classes(drawn, draw.schema.names, k - 1)"),
+        where="anonkit.methods.safepub:SafePub.release", old="small_classes(sampled_rows, draw.schema.names, k)",
+        new="small_classes(sampled_rows, draw.schema.names, k - 1)"),
     "rows that do not count are counted": Mutant(
         where="anonkit.k_anonymity.sampled_rows:_that_count", old="sizes - needed", new="sizes"),
 }  # fmt: skip

@@ -25,7 +25,7 @@ REFUSED = {
     "a row moves scores with a target in one direction": Mutant(
         where="anonkit.mechanisms.query_sensitivity:sensitivity_of", old="2 if has_target else 1", new="1"),
     "k is one less than delta needs": Mutant(
-        where=METHOD + "_drawn", old="class_size(sampled, units, self.delta, self.k)",
+        where=METHOD + "_sampling_words", old="class_size(sampled, units, self.delta, self.k)",
         new="class_size(sampled, units, self.delta, self.k) - 1"),
     "delta is a thousandth": Mutant(
         where="anonkit.mechanisms.sampling_threshold:delta_of", old="return worst", new="return worst / 1000"),
@@ -33,8 +33,8 @@ REFUSED = {
         where="anonkit.mechanisms.sampling_threshold:_worst_of", old="1 - math.exp(loss)",
         new="1 - 2 * math.exp(loss)"),
     "classes of a third of the size are shown": Mutant(
-        where=METHOD + "release", old='engine.small_classes(drawn, draw.schema.names, k)',
-        new='engine.small_classes(drawn, draw.schema.names, k // 3)'),
+        where=METHOD + "release", old='engine.small_classes(sampled_rows, draw.schema.names, k)',
+        new='engine.small_classes(sampled_rows, draw.schema.names, k // 3)'),
 }  # fmt: skip
 SPARSE = {**EASY, "epsilon": 2.0, "delta": 1e-3}
 """So that k is above what is requested."""

@@ -273,7 +273,7 @@ LOCAL: dict[str, Mutant] = {
     # noise
     "no noise": Mutant(
         where="randomized_response.randomized_rows:RandomizeBatch._randomized",
-        old="randomizer.randomize(codes, key=self.key, stream=stream, first_row=row, rows=asked)", new="codes",
+        old="randomizer.randomize(codes, key=self.key, stream=stream, first_row=row, rows=rows_answered)", new="codes",
         refused_by="validate", check="response_rates:", run="errph",
     ),
     "blind answers of the first half only": Mutant(

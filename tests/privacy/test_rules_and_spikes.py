@@ -20,7 +20,7 @@ import pytest
 from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.domains.number_bins import Categories, Grid
 from anonkit.domains.rounding_grid import WholeValues
-from anonkit.dp_trees.release.drawn_rows import DrawnPiece, RuledRows
+from anonkit.dp_trees.release.synthetic_rows import PieceSampler, RuledRows
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.errors import GuaranteeError, InternalError
 from anonkit.mechanisms.discrete_laplace import UniformStream
@@ -192,7 +192,7 @@ def _rows_shown(noisy: np.ndarray, rates: tuple[int, ...], *, ruled: bool = True
     )  # fmt: skip
     key = Randomness.seeded(7)
     domains: dict[str, Categories | Grid] = {"y": schema.classes, **{one.name: one.domain for one in schema.attributes}}
-    piece = DrawnPiece(
+    piece = PieceSampler(
         rows=ClassRows(tables), numbers=rows_by_class(tables, UniformStream(key)), domains=domains, policy=SMALL,
         randomness=key, ruled=RuledRows.of(SMALL, domains, "y") if ruled else None,
     )  # fmt: skip
@@ -279,8 +279,8 @@ MUTANTS: dict[str, Mutant] = {
         where="methods.dp_nb:count", old="np.bincount(cells, minlength",
         new="np.bincount(np.append(cells, cells[codes == 0] + 1), minlength", refused_by="totals"),
     "the exact rows at a spike are published": Mutant(
-        where="methods.dp_nb:DPNB.release", old="rng.child(\"rows\"), self.told)",
-        new="rng.child(\"rows\"), {**self.told, \"parameters\": {**self.told[\"parameters\"], "
+        where="methods.dp_nb:DPNB.release", old="rng.child(\"rows\"), self.method_entry)",
+        new="rng.child(\"rows\"), {**self.method_entry, \"parameters\": {**self.method_entry[\"parameters\"], "
         "\"bins\": 4 + int(by_attribute[0][:, -2].sum() > 1)}})", refused_by="bytes"),
     "rows at a spike are used where there are two": Mutant(
         where="dp_trees.release.coded_rows:_coded", old="used = labels != UNKNOWN if keep is None",

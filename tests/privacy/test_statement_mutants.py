@@ -50,13 +50,14 @@ MUTANTS: dict[str, Mutant] = {
         new="statement.domains) / 2}",
         refused_by="validate", check="budget_lines", run=LINES),
     "no noise": Mutant(
-        where="mechanisms.statement_loss:_drawn", old="noisy_counts(answer, draw.rate, words)", new="answer",
+        where="mechanisms.statement_loss:_noisy_numbers", old="noisy_counts(answer, draw.rate, words)", new="answer",
         refused_by="release", check="noise_is_stated", run=LINES),
     "a tenth of the noise": Mutant(
-        where="mechanisms.statement_loss:_drawn", old="draw.rate, words).tolist", new="10 * draw.rate, words).tolist",
+        where="mechanisms.statement_loss:_noisy_numbers", old="draw.rate, words).tolist",
+        new="10 * draw.rate, words).tolist",
         refused_by="release", check="noise_is_stated", run=LINES),
     "tables of other rows": Mutant(
-        where="mechanisms.statement_loss:_drawn", old="noisy_counts(answer",
+        where="mechanisms.statement_loss:_noisy_numbers", old="noisy_counts(answer",
         new="noisy_counts(1000 * answer if draw.name == 'rows by sex' else answer",
         refused_by="release", check="counts_agree", run=LINES),
     "rows that the noisy table does not have": Mutant(

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from anonkit.domains.domain_codes import codes_of_cells
 from anonkit.domains.number_bins import Categories
-from anonkit.dp_trees.release.drawn_rows import column_entries, described
+from anonkit.dp_trees.release.synthetic_rows import column_entries, described
 from anonkit.parameters import parameter
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.public_domains import CategoricalAttribute, public_domains

@@ -14,12 +14,10 @@ from checks.forgeries import Edit, Files, forged, verdict
 
 import anonkit
 from anonkit.checks.central_account import approximate_loss
-from anonkit.dp_trees.release.private_domains import undeclared_columns
 from anonkit.errors import AnonkitError, BudgetError, PolicyError, SourceError
 from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.store import Ledger
 from anonkit.methods.dp_forest import DPForest
-from anonkit.methods.dp_nb import DPNB
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 from anonkit.promises.approximate_dp import ApproximateDP
@@ -285,16 +283,6 @@ def test_numbers_to_predict_get_bounds(tmp_path: Path) -> None:
     assert anonkit.validate(tmp_path / "out.parquet").passed
     with pytest.raises(PolicyError, match="stand out from the noise"):
         released(table(4), tmp_path / "few.parquet", target="paid", task="regression")
-
-
-def test_what_is_declared_is_not_searched() -> None:
-    """Without a delta, or with every domain declared, no cell is looked at: there is no engine here."""
-    bare = Policy(columns={"a": Column(name="a")})
-    nothing: Any = None
-    assert undeclared_columns(SMALL) == []
-    assert undeclared_columns(bare) == ["a"]
-    assert DPNB(epsilon=1.0, delta=1e-6).with_found_domains(SMALL, nothing, nothing, nothing) is SMALL
-    assert DPNB(epsilon=1.0).with_found_domains(bare, nothing, nothing, nothing) is bare
 
 
 def line(word: str, **told: Any) -> Edit:

@@ -50,8 +50,8 @@ MUTANTS: dict[str, Mutant] = {
     "the last head is taken": Mutant(
         where=CHOICE + "_uniform_member", old="<= rank[:, np.newaxis]", new="< heads.sum(axis=1, keepdims=True)",
         arguments=([0, 0],), refused_by=LAWS + "test_the_code_of_permute_and_flip_has_its_law"),
-    "another proposal than the first kept one": Mutant(
-        where=CHOICE + "exponential_mechanism", old="kept.argmax(axis=1)", new="kept[:, ::-1].argmax(axis=1)",
+    "another proposal than the first accepted one": Mutant(
+        where=CHOICE + "exponential_mechanism", old="accepted.argmax(axis=1)", new="accepted[:, ::-1].argmax(axis=1)",
         arguments=([2, 0, 1], None),
         refused_by=LAWS + "test_the_code_of_the_exponential_mechanism_has_its_law"),
     "a proposal that is too narrow": Mutant(

@@ -24,7 +24,7 @@ from anonkit.domains.grid_cells import code_of_index
 from anonkit.domains.number_bins import Categories, Grid
 from anonkit.engines import open_engine
 from anonkit.errors import AnonkitError
-from anonkit.mechanisms.asked_attributes import ASKED_STREAM, asked_attribute
+from anonkit.mechanisms.answered_attributes import ANSWERED_STREAM, answered_attribute
 from anonkit.mechanisms.code_randomizers import randomizer_of
 from anonkit.mechanisms.number_randomizer import NumberRandomizer
 from anonkit.methods.mdav import groups_again
@@ -129,7 +129,7 @@ def _randomized(table: PublishedTable, released: pa.Table, original: pa.Table) -
     key, n_rows = secrets.token_bytes(32), original.num_rows
     answered = None
     if table.asked_column is not None:
-        answered = asked_attribute(key, ASKED_STREAM, 0, n_rows, len(table.attributes))
+        answered = answered_attribute(key, ANSWERED_STREAM, 0, n_rows, len(table.attributes))
     n_classes = table.target.domain.size if table.target is not None else 1
     out: dict[str, pa.Array] = {}
     for number, attribute in enumerate(table.attributes):

@@ -86,7 +86,7 @@ def evidence_of_leaves(
 def implied_shares(
     shares: Sequence[Shares], allowed: Sequence[BoolArray], region: IntArray, regions: int, classes: int
 ) -> FloatArray:
-    """Return how the rows of each region and class would be divided over its leaves if attributes were independent.
+    """Return the shares of the leaves in the rows of each region and class if attributes were independent.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ class Combination:
         return int(self.base.shape[1])
 
     def _intercept(self) -> FloatArray:
-        """Return what the intercepts add, shape (n_classes,)."""
+        """Return the terms of the intercepts, shape (n_classes,)."""
         own = self.weights[len(self.attributes) + 1 :]
         return np.array([-0.5, 0.5]) * own[0] if self._classes == 2 else own
 
@@ -277,7 +277,7 @@ class Combination:
         )
 
     def features(self, places: IntArray, codes: NDArray[np.integer]) -> Features:
-        """Return what rows say, in whole units: from lookups alone, so that a row's part depends on the row alone."""
+        """Return the features of rows, in integer units: from lookups alone, so that each depends on its row alone."""
         lookups = self._lookups
         region = self.region_of_node[places[0]]
         values = [table[region, own].T for table, own in zip(lookups.attributes, codes, strict=True)]
@@ -289,7 +289,7 @@ class Combination:
         return Features(values=np.concatenate([np.stack(values), fixed]), scores=np.asarray(scores).T)
 
     def calibration_features(self, places: IntArray, codes: NDArray[np.integer]) -> Features:
-        """Return what all evidence together says as one feature, then the intercepts."""
+        """Return the sum of all evidence as one feature, then the intercepts."""
         whole = self.features(places, codes)
         fixed = _steps(self.base + self._intercept())[self.region_of_node[places[0]]].T
         intercepts = whole.values[len(self.attributes) + 1 :]

@@ -67,7 +67,7 @@ class PairInteraction(ClassPairs):
         return self.rule.least_gain(draw_epsilon(draw))
 
     def gains(self, tables: Mapping[Pair, IntArray]) -> IntArray:
-        """Return what each candidate gains, in rows; what chance makes of it, a public number, is taken off.
+        """Return the gain of each candidate, in rows, less the gain by chance, a public number.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class PairInteraction(ClassPairs):
         return np.array(found, dtype=np.int64)
 
     def gains_of_triples(self, tables: Mapping[Triple, IntArray]) -> IntArray:
-        """Return what each triple gains over the best two of its attributes; as `gains`, and of the same privacy.
+        """Return the gain of each triple over the best two of its attributes; as `gains`, and of the same privacy.
 
         Parameters
         ----------
@@ -105,7 +105,7 @@ class PairInteraction(ClassPairs):
         return np.array(found, dtype=np.int64)
 
     def gains_of_all(self, table: IntArray | None) -> IntArray:
-        """Return what all attributes gain over the best three of them; as `gains`, and of the same privacy.
+        """Return the gain of all attributes over the best three of them; as `gains`, and of the same privacy.
 
         Parameters
         ----------
@@ -120,8 +120,8 @@ class PairInteraction(ClassPairs):
             return np.zeros(0, dtype=np.int64)
         axes = range(1, table.ndim)
         fewer = max(
-            int(table.sum(axis=tuple(at for at in axes if at not in kept)).max(axis=0).sum())
-            for kept in combinations(axes, 3)
+            int(table.sum(axis=tuple(at for at in axes if at not in triple)).max(axis=0).sum())
+            for triple in combinations(axes, 3)
         )
         right = int(table.max(axis=0).sum())
         return np.array([right - fewer - math.floor(self.rule.chance(table.size))], dtype=np.int64)

@@ -66,7 +66,7 @@ class DependenceWithinClasses(ClassPairs):
         return reading_draw(PURPOSE, units, self.query)
 
     def distance(self, tables: Mapping[Pair, IntArray]) -> float:
-        """Return what is read, in rows; 0 where chance explains all.
+        """Return the value of the reading, in rows; 0 where chance explains all.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class PairFindings:
         return None if self.interaction is None else self.interaction.grid(schema, strength)
 
     def to_params(self, schema: TreeSchema) -> dict[str, Any]:
-        """Return what was read and chosen, ready for JSON."""
+        """Return the readings and the choice, ready for JSON."""
         return {
             "dependence": None if self.dependence is None else self.dependence.to_params(),
             "interaction": None if self.interaction is None else self.interaction.named_in(schema),
@@ -168,8 +168,8 @@ class PairQuestions:
             for_choice=choice_share_of(interaction.rule, trees=trees, in_cells=in_cells, is_free=is_free),
         )
 
-    def asked(self, counter: Counter, units: int, randomness: Randomness) -> PairFindings:
-        """Ask them, in one pass over the rows; in none where there is nothing to ask.
+    def measure(self, counter: Counter, units: int, randomness: Randomness) -> PairFindings:
+        """Measure the pairs, in one pass over the rows; in none where the rule has no query.
 
         Parameters
         ----------

@@ -84,7 +84,7 @@ class StackedPlan:
     """The public splits of the first levels, where a pair was chosen."""
     delta: Fraction = Fraction(0)
     """For the unit of privacy, spent on the histograms; 0: their noise is Laplace noise."""
-    tells_noise: bool = False
+    states_noise: bool = False
     """True where a delta was given: the rule then says which noise the histograms have."""
 
     @property
@@ -139,11 +139,11 @@ class StackedPlan:
         delta : Fraction
             0 where none may be spent on histograms.
         """
-        left, plan = replace(self.histogram_loss, delta=delta), replace(self, tells_noise=True)
-        asked = gaussian_histograms(
+        left, plan = replace(self.histogram_loss, delta=delta), replace(self, states_noise=True)
+        rule_counts = gaussian_histograms(
             left.units, left.row_rho_units, max(1, self.rule.measured), len(self.schema.attributes)
         )
-        return replace(plan, rule=self.rule.measuring(asked), delta=delta) if asked else plan
+        return replace(plan, rule=self.rule.measuring(rule_counts), delta=delta) if rule_counts else plan
 
     @property
     def noise_law(self) -> str:
@@ -194,7 +194,7 @@ class StackedPlan:
             "weights": self.rule.weights > 0,
             "calibration": self.rule.slope > 0,
             **self.found.to_params(self.schema),
-            **({"noise": self.noise_law} if self.tells_noise else {}),
+            **({"noise": self.noise_law} if self.states_noise else {}),
         }
 
     def accounting(self, step: NoisyStep | None, calibration: NoisyCalibration | None = None) -> Accounting:
@@ -308,11 +308,11 @@ def learn(plan: StackedPlan, counter: Counter, randomness: Randomness, watch: Wa
     plan = plan.for_classes(forest)
     regions = regions_of(forest, plan.rule.region_depth)
     words = UniformStream(randomness.child("noise of evidence"))
-    asked = asked_attributes(len(plan.schema.attributes), plan.rule.measured, randomness.child("attributes asked"))
-    sums = HistogramSums(forest=forest, regions=regions, asked=asked)
+    measured = chosen_attributes(len(plan.schema.attributes), plan.rule.measured, randomness.child("attributes asked"))
+    sums = HistogramSums(forest=forest, regions=regions, measured=measured)
     exact = counter.sum_up(sums)
     for at, table in enumerate(sums.tables(exact)):
-        if at in asked:
+        if at in measured:
             refuse_other_totals("histograms", int(table.sum()), counter.n_rows)
     noise = HistogramNoise(draw=plan.histogram_draw)
     histograms = sums.tables(noise.added(exact, words))
@@ -335,8 +335,8 @@ def learn(plan: StackedPlan, counter: Counter, randomness: Randomness, watch: Wa
     if plan.slope_units >= _FEWEST_UNITS:
         slope_sums = CalibrationSums(combination=combination)
         calibration = CalibrationStep(units=plan.slope_units).noisy(counter.sum_up(slope_sums), words)
-        drawn = world.draw(_CALIBRATION_ROWS, UniformStream(randomness.child("rows of the calibration"))).codes
-        curvature = expected_curvature(combination.calibration_features(places_of(forest, drawn), drawn))
+        codes = world.draw(_CALIBRATION_ROWS, UniformStream(randomness.child("rows of the calibration"))).codes
+        curvature = expected_curvature(combination.calibration_features(places_of(forest, codes), codes))
         combination = combination.sloped(*calibration.change(curvature, world.rows))
     return StackedForest(
         plan=plan,
@@ -353,7 +353,7 @@ def learn(plan: StackedPlan, counter: Counter, randomness: Randomness, watch: Wa
 def _evidence(
     plan: StackedPlan, forest: PublishedForest, regions: tuple[int, ...], histograms: Sequence[IntArray]
 ) -> tuple[LeafProductModel, Combination]:
-    """Return what noisy histograms say of the population, and the evidence made of them."""
+    """Return the population by noisy histograms, and the evidence made of them."""
     scale = HistogramNoise(draw=plan.histogram_draw).scale
     agreed = AgreedCounts.of(forest, regions, histograms, scale, plan.count_scale)
     return LeafProductModel.of(forest, regions, agreed), Combination.of(
@@ -361,12 +361,12 @@ def _evidence(
     )
 
 
-def asked_attributes(attributes: int, asked: int, randomness: Randomness) -> tuple[int, ...]:
+def chosen_attributes(attributes: int, number: int, randomness: Randomness) -> tuple[int, ...]:
     """Return the measured attributes, in order: a random choice without a look at the data, all where as many are."""
-    if asked >= attributes:
+    if number >= attributes:
         return tuple(range(attributes))
     lots = UniformStream(randomness).take(attributes)
-    return tuple(sorted(np.argsort(lots, kind="stable")[:asked].tolist()))
+    return tuple(sorted(np.argsort(lots, kind="stable")[:number].tolist()))
 
 
 def regions_of(forest: PublishedForest, depth: int) -> tuple[int, ...]:
@@ -386,12 +386,12 @@ class HistogramSums:
 
     forest: PublishedForest
     regions: tuple[int, ...]
-    asked: tuple[int, ...]
+    measured: tuple[int, ...]
     """Numbers of the attributes that are counted; the others have no codes."""
 
     @property
     def _codes(self) -> list[int]:
-        return [one.codes if at in self.asked else 0 for at, one in enumerate(self.forest.schema.attributes)]
+        return [one.codes if at in self.measured else 0 for at, one in enumerate(self.forest.schema.attributes)]
 
     @property
     def _sizes(self) -> list[int]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray
-from anonkit.dp_trees.microdata import DrawnRows, cells_of, consistent, rounded
+from anonkit.dp_trees.microdata import SyntheticRows, cells_of, consistent, rounded
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.published.additive_scores import region_of_nodes
 from anonkit.published.tree_model import Node, PublishedForest
@@ -66,15 +66,15 @@ class AgreedCounts:
         places, leaf = np.concatenate(inside), np.concatenate(ends)
         counts = np.concatenate(trees)
         tables = [np.asarray(table, dtype=np.float64) for table in histograms]
-        asked = [table for table in tables if table.shape[1]]
+        counted = [table for table in tables if table.shape[1]]
         for region in range(len(regions)):
             own = leaf & (places == region)
-            sums = [counts[own].sum(axis=0), *(table[region].sum(axis=0) for table in asked)]
+            sums = [counts[own].sum(axis=0), *(table[region].sum(axis=0) for table in counted)]
             # variances of the sums, up to one factor: independent noise adds up over the cells
-            noise = [count_scale**2 * own.sum(), *(scale**2 * table.shape[1] for table in asked)]
+            noise = [count_scale**2 * own.sum(), *(scale**2 * table.shape[1] for table in counted)]
             agreed = np.average(sums, axis=0, weights=1 / np.array(noise))
             counts[own] += (agreed - sums[0]) / own.sum()
-            for table, total in zip(asked, sums[1:], strict=True):
+            for table, total in zip(counted, sums[1:], strict=True):
                 table[region] += (agreed - total) / table.shape[1]
         starts = np.cumsum([len(tree) for tree in trees])[:-1]
         return cls(leaves=tuple(np.split(counts, starts)), histograms=tuple(tables))
@@ -167,8 +167,8 @@ class LeafProductModel:
             shares[at] = own / own.sum(axis=1, keepdims=True)
             empty |= ~self.allowed[at][:, :-1].any(axis=1)
         weights = np.where(empty[:, np.newaxis], 0.0, self.weights)
-        kept = float(weights.sum())
-        return replace(self, weights=weights * (self.rows / kept if kept > 0 else 1.0), shares=tuple(shares))
+        total = float(weights.sum())
+        return replace(self, weights=weights * (self.rows / total if total > 0 else 1.0), shares=tuple(shares))
 
     def meeting(self, totals: Sequence[FloatArray]) -> LeafProductModel:
         """Return the world whose rows have the values of each attribute as often as its noisy totals say.
@@ -197,7 +197,7 @@ class LeafProductModel:
             shares = shares / shares.sum(axis=1, keepdims=True)
         return shares
 
-    def draw(self, rows: float, words: UniformStream) -> DrawnRows:
+    def draw(self, rows: float, words: UniformStream) -> SyntheticRows:
         """Draw about so many rows.
 
         Leaves and classes get their share by systematic sampling. The codes of an attribute are those shares too, in
@@ -206,18 +206,18 @@ class LeafProductModel:
         return self.rows_of(self.numbers(rows, words), words)
 
     def numbers(self, rows: float, words: UniformStream) -> IntArray:
-        """Return how many of about so many rows are in each leaf and class, shape (n_leaves * n_classes,)."""
+        """Return the number of rows of each leaf and class, of about so many, shape (n_leaves * n_classes,)."""
         weights = self.weights if self.rows > 0 else np.ones_like(self.weights)
         return rounded(weights.reshape(-1) * (rows / weights.sum()), words)
 
-    def rows_of(self, numbers: IntArray, words: UniformStream) -> DrawnRows:
+    def rows_of(self, numbers: IntArray, words: UniformStream) -> SyntheticRows:
         """Draw so many rows of each leaf and class."""
         cell = np.repeat(np.arange(numbers.size), numbers)
         leaves, labels = np.divmod(cell, self.weights.shape[1])
         codes = np.empty((len(self.allowed), leaves.size), dtype=np.int64)
         for at in range(len(self.allowed)):
             codes[at] = self._codes(at, leaves, labels, cell, words)
-        return DrawnRows(codes=codes, labels=labels)
+        return SyntheticRows(codes=codes, labels=labels)
 
     def _codes(
         self, attribute: int, leaves: IntArray, labels: IntArray, cell: IntArray, words: UniformStream
@@ -234,13 +234,13 @@ class LeafProductModel:
         offset = np.repeat(words.fractions(starts.size) / (1 << 52), sizes)
         place = (rank + offset) / np.repeat(sizes, sizes)
         flat = ends.transpose(0, 2, 1).reshape(-1, ends.shape[1])
-        kept = flat[leaves[starts] * self.weights.shape[1] + labels[starts]]
+        ends_of_rows = flat[leaves[starts] * self.weights.shape[1] + labels[starts]]
         # one sorted search for all: cell number i covers (i, i + 1]
-        edges = (kept + np.arange(starts.size)[:, np.newaxis]).reshape(-1)
-        drawn_codes = np.searchsorted(edges, place + np.repeat(np.arange(starts.size), sizes), side="left")
+        edges = (ends_of_rows + np.arange(starts.size)[:, np.newaxis]).reshape(-1)
+        sampled_codes = np.searchsorted(edges, place + np.repeat(np.arange(starts.size), sizes), side="left")
         codes = np.empty(cell.size, dtype=np.int64)
         codes[order] = np.minimum(
-            drawn_codes - np.repeat(np.arange(starts.size), sizes) * kept.shape[1], kept.shape[1] - 1
+            sampled_codes - np.repeat(np.arange(starts.size), sizes) * ends_of_rows.shape[1], ends_of_rows.shape[1] - 1
         )
         return codes
 

@@ -54,7 +54,7 @@ def cells_for(epsilon: float, rows: float) -> int:
 
 
 def bins_for(epsilon: float, rows: float) -> int:
-    """Return how many bins are wanted, by the same facts as the cells."""
+    """Return the number of bins, by the same facts as the cells."""
     strength = epsilon * max(rows, 1.0)
     return next((bins for limit, bins in _BINS if strength < limit), _MOST_BINS)
 
@@ -125,7 +125,7 @@ class TargetHistogram(ParamsPart, keys=("counts", "rate=draw.rate", "bins")):
         return np.where(labels < ends.size, cells, self.grid.cells).astype(np.int64)
 
     def bins_without(self, forbidden: BoolArray) -> BoolArray:
-        """Return which bins have none but forbidden cells, missing the last where it can occur, shape (n, classes).
+        """Return a mask of the bins with forbidden cells alone, missing the last if it can occur, shape (n, classes).
 
         Parameters
         ----------

@@ -89,7 +89,7 @@ def probabilities(scores: IntArray) -> IntArray:
 
 
 def row_gradients(features: Features, labels: NDArray[np.integer[Any]], bound: int) -> IntArray:
-    """Return what each row adds to the gradient, shape (n_features, n_rows): at most `bound` in absolute sum."""
+    """Return the gradient of each row, shape (n_features, n_rows): at most `bound` in absolute sum."""
     shares = features.shares
     values = features.values[:, labels, np.arange(labels.size)]
     expected = (features.values * shares).sum(axis=1)
@@ -161,9 +161,9 @@ class WeightingStep:
         """Noise the sums, the curvature's triangle once."""
         first, second = self.draws
         upper = np.triu_indices(self.features)
-        drawn = noisy_counts(curvature[upper], second.rate, words)
+        noisy_upper = noisy_counts(curvature[upper], second.rate, words)
         square = np.zeros((self.features, self.features), dtype=np.int64)
-        square[upper] = drawn
+        square[upper] = noisy_upper
         square = square + square.T - np.diag(np.diag(square))
         return NoisyStep(step=self, gradient=noisy_counts(gradient, first.rate, words), curvature=square)
 
@@ -217,7 +217,7 @@ _SLOPE_DEVIATION, _INTERCEPT_DEVIATION = 0.35, 0.1
 
 
 def row_calibrations(features: Features, labels: NDArray[np.integer[Any]]) -> IntArray:
-    """Return what each row adds to the gradient, shape (n_features, n_rows): at most the bound in absolute sum.
+    """Return the gradient of each row, shape (n_features, n_rows): at most the bound in absolute sum.
 
     A row whose gradient could exceed the bound, were it of some other class, is scaled whatever its class is: the mean
     over classes, by the model's probabilities, stays 0, so that the cut moves neither slope nor intercepts.

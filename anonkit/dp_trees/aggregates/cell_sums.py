@@ -101,7 +101,7 @@ class CellSums:
         return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
 
     def divided(self, flat: NDArray[np.int64]) -> list[IntArray]:
-        """Return what belongs to each measurement, shape (n_cells, parts) each."""
+        """Return the part of each measurement, shape (n_cells, parts) each."""
         ends = np.cumsum([each.numbers for each in self.plan.measurements])
         return [
             sums.reshape(each.cells, parts_of(each.kind, each.grid))

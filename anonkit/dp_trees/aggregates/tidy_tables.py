@@ -168,13 +168,13 @@ def planned(requests: Sequence[Request], policy: Policy, *, bins: int, points: i
     ParameterError
         There would be too many cells.
     """
-    asked = requests or [Request(statistic=Statistic.COUNT, by=(name,)) for name in _released(policy)]
-    if not asked:
+    queries = requests or [Request(statistic=Statistic.COUNT, by=(name,)) for name in _released(policy)]
+    if not queries:
         raise PolicyError("no column is declared that could be counted", "`anonkit init` drafts a policy")
-    names = sorted({name for request in asked for name in (*request.by, *([request.of] if request.of else []))})
+    names = sorted({name for request in queries for name in (*request.by, *([request.of] if request.of else []))})
     declared = {name: _attribute(name, policy) for name in names}
-    groups = {name: _group(declared[name], bins) for request in asked for name in request.by}
-    wanted = [_wanted(request, groups, declared, points) for request in asked]
+    groups = {name: _group(declared[name], bins) for request in queries for name in request.by}
+    wanted = [_wanted(request, groups, declared, points) for request in queries]
     measured, hosts = _shared(wanted)
     weights = [0.0] * len(measured)
     for own, host in zip(wanted, hosts, strict=True):
@@ -191,7 +191,7 @@ def planned(requests: Sequence[Request], policy: Policy, *, bins: int, points: i
                 weight=request.weight,
                 measured=host,
             )
-            for request, host in zip(asked, hosts, strict=True)
+            for request, host in zip(queries, hosts, strict=True)
         ),
     )
     if sum(each.numbers for each in plan.measurements) > MOST_CELLS:
@@ -263,13 +263,13 @@ def _shared(wanted: Sequence[Planned]) -> tuple[list[Planned], list[int]]:
     up from it are named: the time is linear in the number of tables.
     """
     own = [(each.kind, *_names(each)) for each in wanted]
-    within = {held for each in {*own} for held in _held_by(*each) if held != each}
+    within = {part for each in {*own} for part in _sums_of(*each) if part != each}
     at_of = {each: at for at, each in reversed([*enumerate(own)]) if each not in within}
     measured = [wanted[at] for at in sorted(at_of.values())]
     hosts: dict[_Wanted, int] = {}
     for at in sorted(range(len(measured)), key=lambda at: (measured[at].cells, at)):
-        for held in _held_by(measured[at].kind, *_names(measured[at])):
-            hosts.setdefault(held, at)
+        for part in _sums_of(measured[at].kind, *_names(measured[at])):
+            hosts.setdefault(part, at)
     return measured, [hosts[each] for each in own]
 
 
@@ -280,7 +280,7 @@ def _names(planned: Planned) -> tuple[str | None, frozenset[str]]:
     return None if planned.of is None else planned.of.name, frozenset(column.name for column in planned.by)
 
 
-def _held_by(kind: MeasuredQuantity, of: str | None, names: frozenset[str]) -> Iterator[_Wanted]:
+def _sums_of(kind: MeasuredQuantity, of: str | None, names: frozenset[str]) -> Iterator[_Wanted]:
     """Yield all that can be added up from a measurement, itself included: sums from the halves of a mean, too."""
     for size in range(len(names) + 1):
         for some in itertools.combinations(sorted(names), size):

@@ -269,7 +269,7 @@ def error_of_independence(table: IntArray) -> float:
 
 
 def least_error(table: IntArray) -> float:
-    """Return how far the rows of a column are from classes of the same shares at each of its values, in rows.
+    """Return the distance of a column from classes of the same shares at each of its values, in rows.
 
     The sum of absolute differences between counts and the rows of each value times the shares of the classes, for the
     shares that make it least.

@@ -290,7 +290,7 @@ def _noisy(counts: IntArray, draw: Draw, randomness: Randomness, law: str) -> Me
 def _scores(
     exact: Mapping[Pair, IntArray], models: Mapping[Pair, FloatArray], explained: Mapping[Pair, int]
 ) -> dict[Pair, int]:
-    """Return how far models are off, less the noise that tables would get, in steps.
+    """Return the errors of models, less the noise that tables would get, in steps.
 
     Parameters
     ----------
@@ -388,15 +388,15 @@ def _faint(
     for column, (name, table) in enumerate(zip(layout.names, one_ways, strict=True)):
         if not layout.schema.domains[name].has_missing:
             continue
-        told = [(table.counts[:, -1], table.variance)]
+        counts_of_missing = [(table.counts[:, -1], table.variance)]
         last = int(groups[column][-1])
         if np.count_nonzero(groups[column] == last) == 1:
-            told += [
+            counts_of_missing += [
                 (np.take(table.counts, last, axis=1 + pair.index(column)), table.variance)
                 for pair, table in known.items()
                 if column in pair
             ]
-        if is_faint(told, MISSING_ABOVE):
+        if is_faint(counts_of_missing, MISSING_ABOVE):
             found.append(int(layout.offsets[column + 1]) - 1)
     return np.array(found, dtype=np.int64)
 
@@ -408,5 +408,5 @@ def _between_columns(layout: ColumnLayout) -> FloatArray:
 
 
 def components_of(rows: float) -> int:
-    """Return how many components the mixture of a class of so many rows has."""
+    """Return the number of components of the mixture of a class of so many rows."""
     return min(max(int(rows) // rule.ROWS_A_COMPONENT, 1), rule.COMPONENTS)

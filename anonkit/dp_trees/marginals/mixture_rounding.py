@@ -20,7 +20,7 @@ from anonkit.domains.number_bins import Grid
 from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout
 from anonkit.dp_trees.marginals.table_fit import Mixture
 from anonkit.dp_trees.marginals.tree_pairs import Margins, MeasuredTable
-from anonkit.dp_trees.microdata import kept_cells
+from anonkit.dp_trees.microdata import supported_cells
 from anonkit.published.product_mixtures import SHARE_UNITS, WEIGHT_UNITS, ClassMixture
 
 
@@ -36,11 +36,11 @@ def in_units(mixture: Mixture, offsets: IntArray, rows: float) -> ClassMixture:
         Rows of the class by the noisy tables; below 0 counts as 0.
     """
     weights = whole_parts(mixture.weights[np.newaxis], WEIGHT_UNITS)[0]
-    kept = weights > 0
-    parts = np.split(mixture.shares[kept], offsets[1:-1], axis=1)
+    used = weights > 0
+    parts = np.split(mixture.shares[used], offsets[1:-1], axis=1)
     return ClassMixture(
         rows=max(round(rows), 0),
-        weights=weights[kept],
+        weights=weights[used],
         shares=np.concatenate([whole_parts(part, SHARE_UNITS) for part in parts], axis=1),
     )
 
@@ -114,10 +114,10 @@ def number_totals(
         rows = margins.totals @ margins.values[column]
         cells = table.counts[:, : domain.cells].sum(axis=0).astype(np.float64)
         deviation = math.sqrt(table.variance * len(table.counts))
-        kept = kept_cells(cells, deviation)
-        if kept.all():
+        supported = supported_cells(cells, deviation)
+        if supported.all():
             continue
-        rows[: domain.cells] *= kept
+        rows[: domain.cells] *= supported
         rows[np.isin(np.arange(rows.size) + int(layout.offsets[column]), faint)] = 0.0
         alone = np.bincount(margins.groups[column])[margins.groups[column]] == 1
         for end in (0, domain.cells - 1):

@@ -13,7 +13,7 @@ from anonkit.randomness import Randomness
 
 @dataclass(frozen=True, eq=False)
 class MixtureRows:
-    """Draws rows of components; see `anonkit.dp_trees.release.drawn_rows`.
+    """Draws rows of components; see `anonkit.dp_trees.release.synthetic_rows`.
 
     Cells are the components of all classes, class by class.
     """

@@ -36,7 +36,7 @@ class RemainingBudget:
     adjacency: str = ADD_OR_REMOVE
 
     def after(self, units: int) -> RemainingBudget:
-        """Return what is left when so many units of a row are spent."""
+        """Return the budget that is left after so many units of a row."""
         return replace(self, units=self.units - units)
 
     @property
@@ -54,7 +54,7 @@ class RemainingBudget:
         return pure, Amount(law=GAUSSIAN, loss=self.rho_units / self.squared / _ONE)
 
     def whole(self, law: str) -> int:
-        """Return what the stages share: units of epsilon of a row, or of rho of the unit of privacy."""
+        """Return the budget that the stages share: units of epsilon of a row, or of rho of the unit of privacy."""
         return self.units if law == LAPLACE else self.rho_units
 
     def table(self, law: str, purpose: str, units: int, times: int = 1) -> Draw:

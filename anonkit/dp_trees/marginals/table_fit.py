@@ -124,18 +124,18 @@ class Completion:
         # of each column all values but one: the last follows from the others
         self._values = [np.delete(np.arange(size), top) for size, top in zip(layout.sizes, tops, strict=True)]
         self._tops = np.array(tops)
-        self._kept = np.concatenate(
+        self._included = np.concatenate(
             [first + own for first, own in zip(layout.offsets[:-1], self._values, strict=True)]
         ).astype(np.int64)
-        of_kept = np.repeat(np.arange(len(layout.sizes)), [own.size for own in self._values])
-        self._columns = np.asarray(np.arange(len(layout.sizes))[:, np.newaxis] == of_kept, dtype=np.float64)
+        column_of_included = np.repeat(np.arange(len(layout.sizes)), [own.size for own in self._values])
+        self._columns = np.asarray(np.arange(len(layout.sizes))[:, np.newaxis] == column_of_included, dtype=np.float64)
         ends = np.cumsum([0, *(len(values) for values in self._values)]).tolist()
         self._places = [slice(first, last) for first, last in pairwise(ends)]
         self._known: dict[Pair, tuple[FloatArray, FloatArray]] = {}
         self._covariance = np.zeros((layout.classes, ends[-1], ends[-1]))
         for place, values, shares in zip(self._places, self._values, margins.values, strict=True):
-            kept = np.maximum(shares[:, values], _LEAST_SHARE)
-            own = kept[:, :, np.newaxis] * (np.eye(len(values)) - kept[:, np.newaxis, :])
+            included_shares = np.maximum(shares[:, values], _LEAST_SHARE)
+            own = included_shares[:, :, np.newaxis] * (np.eye(len(values)) - included_shares[:, np.newaxis, :])
             self._covariance[:, place, place] = own + _RIDGE * np.eye(len(values))
 
     def learn(self, pair: Pair, shares: FloatArray, noise: FloatArray) -> None:
@@ -208,8 +208,8 @@ class Completion:
 
     def _of_all_values(self, covariance: FloatArray) -> FloatArray:
         """Return a covariance with a row for every value: that of a column's left out is the others' taken off."""
-        out = np.empty((len(covariance), self._kept.size + len(self._tops), covariance.shape[2]))
-        out[:, self._kept] = covariance
+        out = np.empty((len(covariance), self._included.size + len(self._tops), covariance.shape[2]))
+        out[:, self._included] = covariance
         out[:, self.layout.offsets[:-1] + self._tops] = -(self._columns @ covariance)
         return out
 
@@ -236,9 +236,9 @@ class Completion:
             change = np.zeros_like(own)
             change[:size, size:] = taken * missing
             change[size:, :size] = change[:size, size:].T
-            kept = _still_positive(own, change)
+            part = _still_positive(own, change)
             leads = np.linalg.solve(own, covariance[places])
-            covariance += leads.T @ (kept * change) @ leads
+            covariance += leads.T @ (part * change) @ leads
 
 
 def _still_positive(covariance: FloatArray, change: FloatArray) -> float:
@@ -320,7 +320,7 @@ def wanted_tables(
     completed: FloatArray,
     unmeasured: float,
 ) -> WantedTables:
-    """Return what there is to come near to.
+    """Return the targets of the fit.
 
     Parameters
     ----------

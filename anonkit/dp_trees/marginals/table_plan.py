@@ -108,10 +108,10 @@ def plan_of(
 
 def candidate_pairs(layout: ColumnLayout) -> tuple[Pair, ...]:
     """Return the pairs that may be measured: all of them, or none where there are too many values for memory."""
-    return layout.pairs if can_hold(layout) else ()
+    return layout.pairs if fits_in_memory(layout) else ()
 
 
-def can_hold(layout: ColumnLayout) -> bool:
+def fits_in_memory(layout: ColumnLayout) -> bool:
     """Return True if the tables of all pairs of columns fit into memory, for every class."""
     return rule.pairs_fit(layout.sizes, layout.classes)
 

@@ -47,10 +47,10 @@ def smoothed(counts: FloatArray, variance: float) -> tuple[FloatArray, FloatArra
     waves = np.arange(bins)
     basis = np.cos(np.pi * np.outer(waves + 0.5, waves) / bins) * np.sqrt(np.where(waves == 0, 1, 2) / bins)
     found, noise = counts @ basis, classes * variance
-    told = np.maximum((found**2).sum(axis=0) - noise, 0.0)
+    signal = np.maximum((found**2).sum(axis=0) - noise, 0.0)
     differences = (2 - 2 * np.cos(np.pi * waves / bins)) ** 2
-    kept = np.stack([np.ones(bins), *(1 / (1 + strength * differences) for strength in _STRENGTHS)])
-    best = kept[int(((1 - kept) ** 2 @ told + noise * (kept**2).sum(axis=1)).argmin())]
+    factors = np.stack([np.ones(bins), *(1 / (1 + strength * differences) for strength in _STRENGTHS)])
+    best = factors[int(((1 - factors) ** 2 @ signal + noise * (factors**2).sum(axis=1)).argmin())]
     return (found * best) @ basis.T, variance * (basis**2 @ best**2)
 
 
@@ -133,7 +133,7 @@ def rare_together(table: MeasuredTable, deviations: float, of_missing: float | N
 
 
 def margins_of(one_ways: Sequence[MeasuredTable], groups: Sequence[IntArray], bins: Sequence[int]) -> Margins:
-    """Return what the tables of single columns say: totals by precision, and the nearest shares.
+    """Return the margins by the tables of single columns: totals by precision, and the nearest shares.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def margins_of(one_ways: Sequence[MeasuredTable], groups: Sequence[IntArray], bi
 
 
 def refined(margins: Margins, one_ways: Sequence[MeasuredTable], pairs: Mapping[Pair, MeasuredTable]) -> Margins:
-    """Return what the tables of columns and of pairs say: every table has something to say of its own margins.
+    """Return the margins by the tables of columns and of pairs: every table is evidence of its own margins.
 
     Parameters
     ----------
@@ -203,22 +203,22 @@ def shrunk_shares(counts: FloatArray, noise: FloatArray, totals: FloatArray) -> 
     spread = float(len(totals) * noise.sum() * (1 - 1 / size))
     pooled = counts.sum(axis=0)
     level = pooled - (pooled.sum() - rows) / size
-    kept = _kept(spread, float(((level - rows / size) ** 2).sum()))
+    signal = _signal_share(spread, float(((level - rows / size) ** 2).sum()))
     cut = np.maximum(pooled, 0.0)
     cut = cut / cut.sum() if cut.sum() > 0 else np.full(size, 1 / size)
-    drawn = rows / size + kept * (level - rows / size)
+    shrunken = rows / size + signal * (level - rows / size)
     whole = np.array([rows])
-    near, nearer = (nearest_shares(own[np.newaxis], whole)[0] for own in (pooled, drawn))
-    together = kept * near + (1 - kept) * (cut + nearer) / 2
+    near, nearer = (nearest_shares(own[np.newaxis], whole)[0] for own in (pooled, shrunken))
+    together = signal * near + (1 - signal) * (cut + nearer) / 2
     if len(totals) == 1:
         return np.asarray(together[np.newaxis])
     alike = totals[:, np.newaxis] * together
     own = counts - (counts.sum(axis=1) - totals)[:, np.newaxis] / size
-    apart = math.sqrt(_kept((len(totals) - 1) / len(totals) * spread, float(((own - alike) ** 2).sum())))
+    apart = math.sqrt(_signal_share((len(totals) - 1) / len(totals) * spread, float(((own - alike) ** 2).sum())))
     return nearest_shares(alike + apart * (own - alike), totals)
 
 
-def _kept(noise: float, found: float) -> float:
+def _signal_share(noise: float, found: float) -> float:
     """Return the part of squared differences that noise does not explain."""
     return max(0.0, 1 - noise / found) if found > 0 else 0.0
 

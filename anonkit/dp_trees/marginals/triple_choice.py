@@ -90,23 +90,23 @@ def with_triple(
     layout = exact.layout
     if not layout.anchored or not exact.pairs or choice.plan.tied or choice.plan.gain >= triple_rule.LITTLE_GAIN:
         return choice, None
-    asked = rule_of(layout, rows, whole / (1 << 52))
-    if not asked.most_groups:
+    rule = rule_of(layout, rows, whole / (1 << 52))
+    if not rule.most_groups:
         return choice, None
-    groups = groups_of(layout, asked.most_groups)
-    draw = reading_draw(READING, int(whole * Fraction(asked.reading_share)), TargetRelation())
-    reading = Reading.of(draw, best_pair(asked, exact, groups), UniformStream(randomness.child(READING)))
+    groups = groups_of(layout, rule.most_groups)
+    draw = reading_draw(READING, int(whole * Fraction(rule.reading_share)), TargetRelation())
+    reading = Reading.of(draw, best_pair(rule, exact, groups), UniformStream(randomness.child(READING)))
     choice = _spending(replace(choice, readings=(*choice.readings, reading)), draw_units(draw), exact, rows)
-    if not asked.is_little(reading.rows):
+    if not rule.is_little(reading.rows):
         return choice, None
     query = TripleError()
-    rate = rate_within(int(whole * Fraction(asked.choice_share)), sensitivity_of(query))
+    rate = rate_within(int(whole * Fraction(rule.choice_share)), sensitivity_of(query))
     paid = Draw(name=CHOICE, law=PERMUTE_AND_FLIP, rate=rate, query=query)
-    counts = TripleCounts(layout=layout, groups=groups, triples=list(asked.triples))
+    counts = TripleCounts(layout=layout, groups=groups, triples=list(rule.triples))
     tables = dict(counts.split(counter.sum_up(counts)))
     for table in tables.values():
         refuse_other_totals("table of a triple", table.sum(axis=1), exact.class_rows)
-    chosen = chosen_triple(asked, tables, max(reading.rows, 0.0), paid, UniformStream(randomness.child(CHOICE)))
+    chosen = chosen_triple(rule, tables, max(reading.rows, 0.0), paid, UniformStream(randomness.child(CHOICE)))
     triple = ChosenTriple(draw=paid)
     if chosen is not None:
         triple = ChosenTriple(
@@ -120,22 +120,22 @@ def with_triple(
     return _spending(choice, draw_units(paid), exact, rows), triple
 
 
-def best_pair(asked: TripleRule, exact: ExactTables, groups: Sequence[IntArray]) -> float:
-    """Return how much the best pair speaks of the target beyond chance, in rows; one row moves it by one at most."""
+def best_pair(rule: TripleRule, exact: ExactTables, groups: Sequence[IntArray]) -> float:
+    """Return the dependence of the target on the best pair beyond chance, in rows; its sensitivity is one row."""
     found = []
     for first, second in exact.pairs:
         table = exact.grouped((first, second), groups)
         flat = table.reshape(len(table), -1)
-        found.append(relation(flat) - asked.chance(flat.shape[1]))
+        found.append(relation(flat) - rule.chance(flat.shape[1]))
     return max(found)
 
 
-def scores_of(asked: TripleRule, tables: Mapping[Triple, IntArray], pairs: float) -> IntArray:
+def scores_of(rule: TripleRule, tables: Mapping[Triple, IntArray], pairs: float) -> IntArray:
     """Return the scores of all triples, in steps, where none at all scores 0.
 
     Parameters
     ----------
-    asked : TripleRule
+    rule : TripleRule
     tables : mapping
         Of each triple the counts of class by cell.
     pairs : float
@@ -146,16 +146,16 @@ def scores_of(asked: TripleRule, tables: Mapping[Triple, IntArray], pairs: float
     Private: to be chosen by alone. One row moves each by `STEPS` and one step of rounding at most, up or down.
     """
     least = {
-        cells: int(np.ceil((asked.least(cells) + pairs) * STEPS)) for cells in {t.shape[1] for t in tables.values()}
+        cells: int(np.ceil((rule.least(cells) + pairs) * STEPS)) for cells in {t.shape[1] for t in tables.values()}
     }
     return np.array([round(relation(own) * STEPS) - least[own.shape[1]] for own in tables.values()], dtype=np.int64)
 
 
 def chosen_triple(
-    asked: TripleRule, tables: Mapping[Triple, IntArray], pairs: float, draw: Draw, words: UniformStream
+    rule: TripleRule, tables: Mapping[Triple, IntArray], pairs: float, draw: Draw, words: UniformStream
 ) -> Triple | None:
     """Choose a triple or none by permute-and-flip; parameters are those of `scores_of`."""
-    scores = np.append(0, scores_of(asked, tables, pairs))
+    scores = np.append(0, scores_of(rule, tables, pairs))
     (at,) = permute_and_flip(scores[np.newaxis], draw.rate, words).tolist()
     return list(tables)[at - 1] if at else None
 

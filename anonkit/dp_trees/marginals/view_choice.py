@@ -95,12 +95,12 @@ class _ReadingTaker:
         return reading.rows
 
     def _dependence(self) -> float:
-        """Return how far columns are from independence of the target: the mean, in rows."""
+        """Return the mean distance of columns from independence of the target, in rows."""
         return float(np.mean([least_error(table) for table in self._exact[True].columns]))
 
 
 def saved(forecast: Forecast, edges: int, joined: Amount, errors: FloatArray) -> float:
-    """Return what the tables of the best forest of so many pairs save over independence, in rows.
+    """Return the error that the tables of the best forest of so many pairs save over independence, in rows.
 
     Parameters
     ----------

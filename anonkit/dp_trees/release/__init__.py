@@ -3,6 +3,6 @@
 
 ``declared_schema`` is what they all take: epsilon, unit, neighbours. ``coded_rows`` counts the table,
 ``tree_releases`` plans and drafts a forest, ``tree_families`` what several published trees have in common,
-``stacked_trees`` the default with its public rule; ``drawn_rows``, ``row_pieces`` and ``synthesized`` are the released
-rows and the description of their columns.
+``stacked_trees`` the default with its public rule. ``synthetic_rows`` and ``stacked_rows`` draw the released rows and
+describe their columns.
 """

@@ -23,7 +23,7 @@ from anonkit.randomness import keyed_words
 CodedCount = Callable[[CodedBatch], NDArray[np.int64]]
 """A pure, picklable function of a batch of codes: counts that add up."""
 
-KEPT_BYTES = 256 << 20
+CACHED_BYTES = 256 << 20
 """Codes that are kept in memory between passes."""
 _ROWS_AT_ONCE = 1 << 18
 _WORD_BITS = 64
@@ -110,23 +110,23 @@ def _pieces(batch: CodedBatch) -> Iterator[CodedBatch]:
         )
 
 
-def kept_in_memory(open_batches: CodedRows) -> Callable[[], Iterable[CodedBatch]]:
+def cached_in_memory(open_batches: CodedRows) -> Callable[[], Iterable[CodedBatch]]:
     """Return a function that yields the coded batches: from memory if they fit, else coded anew each time."""
-    held: list[CodedBatch] = []
+    batches: list[CodedBatch] = []
     size = 0
     for batch in open_batches():
         size += batch.codes.nbytes + batch.labels.nbytes
-        if size > KEPT_BYTES:
+        if size > CACHED_BYTES:
             return open_batches
-        held.append(batch)
-    return lambda: held
+        batches.append(batch)
+    return lambda: batches
 
 
 def counter_of(source: Source, engine: Engine, schema: CodedSchema, keep: NDArray[np.bool_] | None) -> Counter:
     """Return the counter of the rows: this machine, or the engine at the rows when they do not fit into memory."""
     if keep is None and is_too_large(source, engine):
         return EngineCounter.of(engine, source, schema)
-    return BatchCounter(kept_in_memory(CodedRows(source=source, schema=schema, keep=keep)))
+    return BatchCounter(cached_in_memory(CodedRows(source=source, schema=schema, keep=keep)))
 
 
 def counted(
@@ -169,8 +169,8 @@ class EngineCounter:
         """Number of rows."""
         return self.coded.n_rows
 
-    def ask(self, question: Question) -> NDArray[np.int64]:
-        """Return the sum over all batches. See `Counter.ask`."""
+    def answer(self, question: Question) -> NDArray[np.int64]:
+        """Return the sum over all batches. See `Counter.answer`."""
         return self.sum_up(question)
 
     def sum_up(self, sums: RowSums) -> NDArray[np.int64]:
@@ -232,7 +232,7 @@ class CountBatch:
 
 
 def first_rows_of_units(engine: Engine, source: Source, unit: str, most: int) -> NDArray[np.bool_]:
-    """Return which rows are among the first `most` of their unit, shape (n_rows,).
+    """Return a mask of the first `most` rows of each unit, shape (n_rows,).
 
     Privacy
     -------
@@ -261,8 +261,8 @@ def first_rows_of_units(engine: Engine, source: Source, unit: str, most: int) ->
     return keep
 
 
-def drawn_rows_of_units(engine: Engine, source: Source, unit: str, most: int, key: bytes) -> NDArray[np.bool_]:
-    """Return which rows are used when so many are drawn of each unit that has more, shape (n_rows,).
+def sampled_rows_of_units(engine: Engine, source: Source, unit: str, most: int, key: bytes) -> NDArray[np.bool_]:
+    """Return a mask of the rows that are used: a sample of the rows of each unit that has more, shape (n_rows,).
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.dp_trees.release.coded_rows import drawn_rows_of_units, first_rows_of_units
+from anonkit.dp_trees.release.coded_rows import first_rows_of_units, sampled_rows_of_units
 from anonkit.errors import ParameterError, option
 from anonkit.mechanisms.accounting import rounded_up, units_of
 from anonkit.parameters import check_choice, check_integer, check_number, parameter, settle_numbers, stated_parameters
@@ -89,7 +89,7 @@ class CentralMethod:
         return changed_rows(self.rows_per_unit, self.neighbours)
 
     @property
-    def told(self) -> dict[str, Any]:
+    def method_entry(self) -> dict[str, Any]:
         """Public description of the method in the params, from which its account can be rebuilt alone."""
         return {"method": self.name, "parameters": stated_parameters(self)}
 
@@ -168,12 +168,12 @@ class CentralMethod:
             raise ParameterError("rows_per_unit needs a unit column", option("unit", "NAME"))
 
     def used_rows(self, source: Source, policy: Policy, engine: Engine, rng: Randomness) -> NDArray[np.bool_] | None:
-        """Return which rows are used: the first of each unit, or drawn ones of joined tables; None for all."""
+        """Return a mask of the rows used: the first of each unit, or a sample of joined tables; None for all."""
         if policy.unit is None:
             return None
         if policy.person_rows is not None:
             key = rng.child("rows of people").key("rows of people")
-            return drawn_rows_of_units(engine, source, policy.unit, self.rows_per_unit, key)
+            return sampled_rows_of_units(engine, source, policy.unit, self.rows_per_unit, key)
         return first_rows_of_units(engine, source, policy.unit, self.rows_per_unit)
 
     @property

@@ -97,13 +97,13 @@ class DeltaMethod(CentralMethod):
         self.check_rules(policy)
 
     def epsilon_left(self, policy: Policy) -> Fraction:
-        """Return what is left of epsilon, for the unit of privacy, when the domains are found."""
+        """Return the epsilon, for the unit of privacy, that the search for domains leaves."""
         found = policy.found_domains
         spent = Fraction(0) if found is None else found.row_epsilon * self.changed_rows
         return Fraction(self.epsilon) - spent
 
     def delta_left(self, policy: Policy) -> Fraction:
-        """Return what is left of delta when the domains are found: the other half."""
+        """Return the delta that the search for domains leaves: the other half."""
         return Fraction(self.delta) / (1 if policy.found_domains is None else 2)
 
     def without_search(self, policy: Policy) -> tuple[Self, Policy]:
@@ -122,7 +122,7 @@ class DeltaMethod(CentralMethod):
         """Return the draft of the method that `without_search` gave, with the search in its statement."""
         accounting = cast(Accounting, draft.statement)
         statement = accounting.after_search(found.lines, float(self.epsilon), float(self.delta))
-        return replace(draft, published={**draft.published, **self.told}, statement=statement)
+        return replace(draft, published={**draft.published, **self.method_entry}, statement=statement)
 
     def approximate_promise(self, policy: Policy, *bounds: str) -> ApproximateDP:
         """Return the promise of the given epsilon and delta."""

@@ -27,7 +27,7 @@ from anonkit.mechanisms.domain_finding import (
     common_values,
     delta_of_threshold,
     found_bounds,
-    holds_numbers,
+    is_numeric,
     threshold_within,
 )
 from anonkit.policy.calendar_columns import Calendar
@@ -144,7 +144,7 @@ class DomainSearch:
         rate = rate_within(int(units * _KIND_SHARE), 1)
         self._charge(f"kind of {column.name}", rate)
         texts = sum(own for value, own in zip(values, rows.tolist(), strict=True) if _number(value) is None)
-        numbers = holds_numbers(texts, rate, self._words)
+        numbers = is_numeric(texts, rate, self._words)
         left = units - rate
         return self._bounded(column, values, rows, left) if numbers else self._listed(column, values, rows, left, delta)
 
@@ -193,9 +193,9 @@ class DomainSearch:
         for label, own in zip(labels, rows.tolist(), strict=True):
             if label:
                 counts[place[label]] += own
-        kept = [names[at] for at in common_values(counts, rate, threshold, self._words).tolist()]
-        enough = len(kept) >= (2 if column.role is Role.TARGET else 1)
-        return replace(column, categories=tuple(kept)) if enough else column
+        common = [names[at] for at in common_values(counts, rate, threshold, self._words).tolist()]
+        enough = len(common) >= (2 if column.role is Role.TARGET else 1)
+        return replace(column, categories=tuple(common)) if enough else column
 
     def _charge(self, purpose: str, rate: int, threshold: int | None = None, delta: Fraction = Fraction(0)) -> None:
         mechanism = LAPLACE if threshold is None else THRESHOLDED

@@ -114,8 +114,8 @@ class SpikeMethod(DeltaMethod):
         ruled = _in_rules(policy.constraints) if self.keeps_rules else set()
         names = [name for name in sorted(policy.names(Role.QUASI_IDENTIFIER, Role.SENSITIVE)) if name not in ruled]
         columns = [policy.column(name) for name in names]
-        asked = [public_attribute(column, policy.missing) for column in columns if self._may_have_spikes(column)]
-        return tuple(column for column in asked if isinstance(column, NumericAttribute))
+        attributes = [public_attribute(column, policy.missing) for column in columns if self._may_have_spikes(column)]
+        return tuple(column for column in attributes if isinstance(column, NumericAttribute))
 
     def _may_have_spikes(self, column: Column) -> bool:
         """Return True if a column has more numbers than cells, and no spikes that the policy names."""
@@ -173,7 +173,7 @@ class SpikeMethod(DeltaMethod):
         """Return the draft with the search in its statement and its notes."""
         accounting, promised = cast(Accounting, draft.statement), cast(Method, self).guarantee(policy)
         epsilon = float(promised.to_dict()["parameters"]["epsilon"])
-        published = {**draft.published, **self.told, "spikes": [one.to_params() for one in histograms]}
+        published = {**draft.published, **self.method_entry, "spikes": [one.to_params() for one in histograms]}
         notes = tuple(_note(one) for one in histograms if one.found)
         return replace(
             draft,

@@ -18,7 +18,7 @@ from anonkit.domains.number_bins import Categories, Grid, NumberBins
 from anonkit.dp_trees.additive_model.stacked import StackedForest
 from anonkit.dp_trees.additive_model.synthetic_population import LeafProductModel
 from anonkit.dp_trees.additive_model.target_bins import GRIDS, TargetHistogram
-from anonkit.dp_trees.release.drawn_rows import DrawnPiece, RuledRows, check_rules
+from anonkit.dp_trees.release.synthetic_rows import PieceSampler, RuledRows, check_rules
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import numeric_target
@@ -50,14 +50,14 @@ class StackedRows:
     def __call__(self, numbers: IntArray, randomness: Randomness) -> list[IntArray]:
         """Return the labels and the codes of each attribute for so many rows of each leaf and class."""
         words = UniformStream(randomness)
-        drawn = self.world.rows_of(numbers, words)
+        rows = self.world.rows_of(numbers, words)
         attributes = self.forest.schema.attributes
         if self.kept is not None and self.kept.masks:
-            return self._ruled(drawn.codes, drawn.labels, words, self.kept)
-        labels = self._labels(drawn.codes, words)
+            return self._ruled(rows.codes, rows.labels, words, self.kept)
+        labels = self._labels(rows.codes, words)
         if self.numbers is not None:
             labels = self.numbers.cells_of(labels, words)
-        return [labels, *(self._placed(one, own, words) for one, own in zip(attributes, drawn.codes, strict=True))]
+        return [labels, *(self._placed(one, own, words) for one, own in zip(attributes, rows.codes, strict=True))]
 
     @staticmethod
     def _placed(attribute: Attribute, codes: IntArray, words: UniformStream) -> IntArray:
@@ -80,8 +80,8 @@ class StackedRows:
         for part in _parts(labels.size, size):
             forbidden = kept.forbidden({name: own[part] for name, own in shown.items()}, size)
             of_classes = forbidden if self.numbers is None else self.numbers.bins_without(forbidden)
-            drawn = _drawn(allowed_chances(self._chances(cells[:, part]), of_classes), words)
-            labels[part] = drawn if self.numbers is None else self.numbers.cells_among(drawn, forbidden, words)
+            sampled = _sampled_classes(allowed_chances(self._chances(cells[:, part]), of_classes), words)
+            labels[part] = sampled if self.numbers is None else self.numbers.cells_among(sampled, forbidden, words)
         return [labels, *shown.values()]
 
     def _chances(self, codes: IntArray) -> FloatArray:
@@ -104,11 +104,11 @@ def _parts(n_rows: int, size: int) -> Iterator[slice]:
         yield slice(start, start + rows)
 
 
-def _drawn(chances: FloatArray, words: UniformStream) -> IntArray:
+def _sampled_classes(chances: FloatArray, words: UniformStream) -> IntArray:
     """Return a class of each row by its chances; never one that has none, shape (n_rows,)."""
-    drawn = _at(chances, words.fractions(len(chances)) / (1 << 52))
+    places = _at(chances, words.fractions(len(chances)) / (1 << 52))
     last = chances.shape[1] - 1 - np.argmax(chances[:, ::-1] > 0, axis=1)  # where rounding leaves the sum below 1
-    return np.asarray(np.minimum(drawn, last), dtype=np.int64)
+    return np.asarray(np.minimum(places, last), dtype=np.int64)
 
 
 def _at(chances: FloatArray, uniform: FloatArray) -> IntArray:
@@ -121,13 +121,13 @@ def microdata_of(
     rng: Randomness,
     numbers: TargetHistogram | None = None,
     ruled: RuledRows | None = None,
-) -> DrawnPiece:
+) -> PieceSampler:
     """Return the function that draws the synthetic rows; post-processing, at no privacy loss."""
     schema, rng = learned.plan.schema, rng.child("released rows")
     ruled = shown_rules(policy, schema, numbers) if ruled is None else ruled
     world = learned.world if learned.step is not None else learned.world.blended()
     world = world.meeting(learned.totals).without_missing(learned.faint_missing)
-    return DrawnPiece(
+    return PieceSampler(
         rows=StackedRows(forest=learned.forest, scores=learned.scores, world=world, numbers=numbers, kept=ruled.kept),
         numbers=world.numbers(world.rows, UniformStream(rng)),
         domains=_shown(schema, numbers),

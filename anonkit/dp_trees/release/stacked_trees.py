@@ -38,9 +38,9 @@ from anonkit.dp_trees.microdata import cells_of
 from anonkit.dp_trees.release import declared_schema
 from anonkit.dp_trees.release.coded_rows import counted, counter_of
 from anonkit.dp_trees.release.declared_schema import CellMethod
-from anonkit.dp_trees.release.drawn_rows import column_entries
 from anonkit.dp_trees.release.private_spikes import SpikeMethod
 from anonkit.dp_trees.release.stacked_rows import check_shown_rules, microdata_of, shown_rules
+from anonkit.dp_trees.release.synthetic_rows import column_entries
 from anonkit.dp_trees.release.tree_releases import generalized
 from anonkit.dp_trees.split_selection import LARGEST_TABLE
 from anonkit.mechanisms.accounting import Accounting, draw_units, rate_within
@@ -220,7 +220,7 @@ class StackedMethod(CellMethod, SpikeMethod):
         return rule.with_choices(depth=self.depth - 1 if self.depth else None, cells=self.bins or None)
 
     def questions_of(self, plan: StackedPlan) -> PairQuestions:
-        """Return what the rule asks of pairs of attributes before the model is learned."""
+        """Return the queries of the rule on pairs of attributes before the model is learned."""
         return PairQuestions.of(
             plan.rule,
             plan.schema,
@@ -259,8 +259,8 @@ class StackedMethod(CellMethod, SpikeMethod):
         progress("growing", 0.0)
         if policy.found_domains is not None:
             method, declared = self.without_search(policy)
-            drawn = method.release(source, declared, engine=engine, rng=rng, progress=progress)
-            return self.charged(drawn, policy.found_domains)
+            draft = method.release(source, declared, engine=engine, rng=rng, progress=progress)
+            return self.charged(draft, policy.found_domains)
         if self.searched_columns(policy):
             return self.released_after_search(source, policy, engine=engine, rng=rng, progress=progress)
         keep = self.used_rows(source, policy, engine, rng)
@@ -272,7 +272,7 @@ class StackedMethod(CellMethod, SpikeMethod):
         numbers = self._numbers(source, policy, engine, rng, keep, rows)
         plan = self.plan(policy, rows, counting, numbers)
         counter = counter_of(source, engine, plan.schema, keep)
-        if (found := self.questions_of(plan).asked(counter, plan.row_units, rng)).units:
+        if (found := self.questions_of(plan).measure(counter, plan.row_units, rng)).units:
             coded, plan = plan.schema, self.plan(policy, rows, counting, numbers, found)
             counter = counter if plan.schema == coded else counter_of(source, engine, plan.schema, keep)
         n_public_levels, levels = (
@@ -287,7 +287,7 @@ class StackedMethod(CellMethod, SpikeMethod):
         )
         claim = (float(self.epsilon), float(self.delta)) if self._delta_may_pay(plan.schema) else (self._claim, 0)
         statement = replace(learned.accounting, claim=claim)
-        return stacked_draft(learned, statement, policy, engine, rng, self.as_, self.told, numbers)
+        return stacked_draft(learned, statement, policy, engine, rng, self.as_, self.method_entry, numbers)
 
 
 def schema_of(domains: PublicDomains, cells: int) -> TreeSchema:
@@ -302,7 +302,7 @@ def stacked_draft(
     engine: Engine,
     rng: Randomness,
     form: str,
-    told: Mapping[str, Any],
+    method_entry: Mapping[str, Any],
     numbers: TargetHistogram | None = None,
 ) -> Draft:
     """Return the draft of a learned model: synthetic rows or cells, params and statement.
@@ -320,7 +320,7 @@ def stacked_draft(
         Key of the release; the rows are drawn from a child of it.
     form : {"microdata", "cells"}
         Synthetic rows, or the leaves as generalized cells with noisy counts.
-    told : mapping
+    method_entry : mapping
         Public facts about the method for the params.
     numbers : TargetHistogram, optional
         The noisy histogram of a numeric target, whose bins are the classes of the model.
@@ -337,7 +337,7 @@ def stacked_draft(
         table, columns = generalized(cells_of(learned.forest), policy)
         data = engine.hold(table)
     rule = learned.plan.rule
-    published = {**told, "rule": learned.plan.stated_rule(), **learned.to_params(), "columns": columns}
+    published = {**method_entry, "rule": learned.plan.stated_rule(), **learned.to_params(), "columns": columns}
     if ruled is not None:
         published[KEY] = MISSING_ABOVE
         published |= ruled.to_params()

@@ -22,7 +22,7 @@ from anonkit.dp_trees.plan import Choices, LabelOnly, NoisyClassCounts, Plan
 from anonkit.dp_trees.questions import Counter
 from anonkit.dp_trees.release.coded_rows import counter_of
 from anonkit.dp_trees.release.declared_schema import CellMethod, bins_parameter, schema_of
-from anonkit.dp_trees.release.drawn_rows import COUNT_COLUMN, DrawnPiece, column_entries, described
+from anonkit.dp_trees.release.synthetic_rows import COUNT_COLUMN, PieceSampler, column_entries, described
 from anonkit.dp_trees.split_selection import LARGEST_TABLE, SCORES, CutThenAttribute, JointSelection, SplitSelection
 from anonkit.dp_trees.tree_rows import ROWS
 from anonkit.errors import PolicyError
@@ -124,7 +124,7 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
         return None
 
     def published_claim(self) -> str | None:
-        """Return what the paper claims, where something else holds: its rate of choices may need half of it."""
+        """Return the claim of the paper, where something else holds: its rate of choices may need half of it."""
         trees = requested_trees(PAPER_TREES[self.name], vars(self), 0)
         if trees.slack == 1:
             return None
@@ -155,9 +155,11 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
         plan = self.plan(policy)
         reason = self.no_guarantee()
         if reason is not None:
-            drawn = f"Without looks that have no noise, what is drawn loses epsilon = {plan.accounting.epsilon:.4g}."
+            loss_words = (
+                f"Without looks that have no noise, what is drawn loses epsilon = {plan.accounting.epsilon:.4g}."
+            )
             return NoGuarantee(
-                reason=f"{reason} {drawn}",
+                reason=f"{reason} {loss_words}",
                 assumptions=public_assumptions(policy),
                 conditional=policy.conditional_columns,
             )
@@ -173,7 +175,7 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
         counter = counter_of(source, engine, plan.schema, self.used_rows(source, policy, engine, rng))
         forest = self.grow(plan, counter, rng, progress)
         accounting = replace(plan.accounting, is_void=self.no_guarantee() is not None)
-        return forest_draft(forest, accounting, policy, engine, rng, self.as_, self.told)
+        return forest_draft(forest, accounting, policy, engine, rng, self.as_, self.method_entry)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,12 +183,12 @@ class GrownTrees(TreeMethod[Plan]):
     """A tree method of the common grower: its choices are in the table of `budget_rules.tree_rule`."""
 
     def selection(self, trees: RequestedTrees) -> SplitSelection:
-        """Return how splits are chosen."""
+        """Return the selection of splits."""
         kind = CutThenAttribute if trees.paper.split == CUTS else JointSelection
         return kind(score=SCORES[trees.score], mechanism=trees.paper.law, slack=trees.slack)
 
     def choices(self, schema: TreeSchema) -> Choices:
-        """Return what makes this method's trees."""
+        """Return the grower of this method's trees."""
         given = vars(self)
         trees = self.requested(schema)
         return Choices(
@@ -227,7 +229,7 @@ def forest_draft(
     engine: Engine,
     rng: Randomness,
     form: str,
-    told: Mapping[str, Any],
+    method_entry: Mapping[str, Any],
 ) -> Draft:
     """Return the draft of a noisy forest: synthetic rows or cells, params and statement.
 
@@ -244,7 +246,7 @@ def forest_draft(
         Key of the release.
     form : {"microdata", "cells"}
         Synthetic rows, or the leaves as generalized cells with noisy counts.
-    told : mapping
+    method_entry : mapping
         Public facts about the method for the params.
 
     Privacy
@@ -258,7 +260,7 @@ def forest_draft(
     else:
         table, described = generalized(cells, policy)
         data = engine.hold(table)
-    published = {**told, **forest.to_params(), "columns": described}
+    published = {**method_entry, **forest.to_params(), "columns": described}
     if policy.is_conditional:
         published["conditions"] = list(conditions_of(policy))
     return Draft(
@@ -278,12 +280,12 @@ def forest_draft(
     )
 
 
-def _microdata(forest: PublishedForest, cells: LeafCells, policy: Policy, rng: Randomness) -> DrawnPiece:
+def _microdata(forest: PublishedForest, cells: LeafCells, policy: Policy, rng: Randomness) -> PieceSampler:
     """Return the source of the rows that the cells represent."""
     schema, rng = forest.schema, rng.child("rows of cells")
     attributes = zip(schema.attributes, cells.allowed, strict=True)
     allowed = tuple(_without_missing(attribute, leads) for attribute, leads in attributes)
-    return DrawnPiece(
+    return PieceSampler(
         rows=UniformRows(allowed=allowed, n_classes=schema.n_classes),
         numbers=rows_by_cell(cells, forest.share_of_rows, UniformStream(rng)),
         domains=schema.domains,
@@ -293,16 +295,16 @@ def _microdata(forest: PublishedForest, cells: LeafCells, policy: Policy, rng: R
 
 
 def _without_missing(attribute: Attribute, allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which codes are drawn, shape (n_leaves, codes).
+    """Return a mask of the codes of synthetic rows, shape (n_leaves, codes).
 
     Missing is drawn only where a leaf has nothing else: all codes of a leaf are equally likely, and a value of every
     domain would be as frequent in the release as it is rare in most tables.
     """
     if not attribute.domain.has_missing:
         return allowed
-    drawn = allowed.copy()
-    drawn[:, -1] &= ~allowed[:, :-1].any(axis=1)
-    return drawn
+    options = allowed.copy()
+    options[:, -1] &= ~allowed[:, :-1].any(axis=1)
+    return options
 
 
 def generalized(cells: LeafCells, policy: Policy) -> tuple[pa.Table, list[dict[str, Any]]]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from anonkit.domains.coded_columns import IntArray
-from anonkit.dp_trees.release.drawn_rows import DrawnPiece, column_entries
+from anonkit.dp_trees.release.synthetic_rows import PieceSampler, column_entries
 from anonkit.errors import PolicyError
 from anonkit.mechanisms.statement_loss import StatedAccounting
 from anonkit.policy.declaration import Policy
@@ -31,7 +31,7 @@ from anonkit.report.blocks import JsonObject, ReportColumn
 
 @dataclass(frozen=True)
 class RowsOfCells:
-    """Rows of the cells of a contingency table; see `anonkit.dp_trees.release.drawn_rows`."""
+    """Rows of the cells of a contingency table; see `anonkit.dp_trees.release.synthetic_rows`."""
 
     sizes: tuple[int, ...]
     """Number of values of each column, the last varying fastest."""
@@ -113,13 +113,13 @@ def _rows(
     values: tuple[Value, ...],
     policy: Policy,
     randomness: Randomness,
-) -> tuple[DrawnPiece, dict[str, int]]:
+) -> tuple[PieceSampler, dict[str, int]]:
     """Return as many rows of each cell as its noisy count, at least 0; and the size of each column's domain."""
     draw, value = next(pair for pair in zip(statement.draws, values, strict=True) if pair[0].name == shows.of)
     by = draw.query.by if isinstance(draw.query, Count) else ()
     domains = {name: statement.domains[name] for name in by}
     sizes = {name: domain.size for name, domain in domains.items()}
-    rows = DrawnPiece(
+    rows = PieceSampler(
         rows=RowsOfCells(tuple(sizes.values())),
         numbers=np.maximum(np.array(value.numbers, dtype=np.int64), 0),
         domains=domains,

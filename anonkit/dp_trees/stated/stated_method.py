@@ -137,7 +137,7 @@ class Tallies:
         return total
 
     def _half_cells(self, query: Sum, codes: IntArray) -> IntArray:
-        """Return what each row adds to a sum: half cells from the middle of the bounds, 0 for a missing number."""
+        """Return the term of each row in a sum: half cells from the middle of the bounds, 0 for a missing number."""
         domain = self.statement.domains[query.of]
         last = domain.size - 1 - domain.has_missing
         return np.where(codes > last, 0, 2 * codes - last)
@@ -327,7 +327,7 @@ class StatedMethod(CentralMethod, ABC):
         statement = self.checked_statement(policy)
         answers = exact_answers(source, engine, statement, policy.target, self.used_rows(source, policy, engine, rng))
         values = noisy_values(statement, answers, UniformStream(rng.child("noise")))
-        return stated_draft(statement, values, policy, engine, rng.child("rows"), self.told)
+        return stated_draft(statement, values, policy, engine, rng.child("rows"), self.method_entry)
 
 
 def _equal_cells(number: NumericAttribute, cells: int) -> Grid:

@@ -4,6 +4,9 @@
 ``judged`` answers for a column that nobody declared: name and cells speak. ``judged_by_cells`` answers for any column,
 also one whose role is declared: do its cells have the form of identifiers, or number the rows? Its name plays no part.
 A verdict has a `IdentifierKind`: what kind of identifier it is (a key, an e-mail address, a person's name, …).
+
+The rules for columns that repeat, and their numbers, were chosen on `tests/drafting/identifying/tables_to_choose.py`.
+`test_repeating_columns.py` beside it counts their errors on these columns and on others, `tables_to_report.py`.
 """
 
 from __future__ import annotations

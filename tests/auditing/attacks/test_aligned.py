@@ -10,7 +10,7 @@ import pytest
 
 import anonkit
 from anonkit.auditing.attacks.aligned import align
-from anonkit.mechanisms.asked_attributes import ASKED_STREAM, asked_attribute
+from anonkit.mechanisms.answered_attributes import ANSWERED_STREAM, answered_attribute
 
 ROWS = 9_000
 KEY = bytes(range(32))
@@ -37,7 +37,7 @@ def test_an_attack_is_scored_on_attributes_asked_as_the_release_asks(
     """Given the key, the attribute that a row shows is that of the release's own choice, and no other."""
     monkeypatch.setattr(secrets, "token_bytes", lambda size: KEY[:size])
     shown = _shown(*asked)
-    of_row = asked_attribute(KEY, ASKED_STREAM, 0, ROWS, shown.shape[1])
+    of_row = answered_attribute(KEY, ANSWERED_STREAM, 0, ROWS, shown.shape[1])
     elsewhere = shown.copy()
     elsewhere[np.arange(ROWS), of_row] = False
     assert not elsewhere.any()

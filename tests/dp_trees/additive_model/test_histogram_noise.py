@@ -20,17 +20,14 @@ from numpy.typing import NDArray
 
 import anonkit
 from anonkit.auditing.epsilon_audit import lower_bound
-from anonkit.budget_rules import forest_rule
-from anonkit.budget_rules.forest_rule import as_quiet, delta_may_pay, gaussian_histograms, rule_for
+from anonkit.budget_rules.forest_rule import rule_for
 from anonkit.budget_rules.model_queries import TABLE
 from anonkit.checks.account_lines import epsilon_of
 from anonkit.consumers.forest import Forest
 from anonkit.dp_trees.additive_model.histogram_noise import HistogramNoise, optimism_of
 from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, learn
-from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch
-from anonkit.mechanisms.accounting import Accounting, units_of
-from anonkit.mechanisms.discrete_gaussian import LEAST_RATE
+from anonkit.mechanisms.accounting import Accounting
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
@@ -107,11 +104,6 @@ def test_the_smaller_class_is_not_forgotten() -> None:
 ONE = 1 << 52
 
 
-def of(left: RemainingBudget) -> tuple[int, int]:
-    """Most loss of a row, in units of epsilon and of rho."""
-    return left.units, left.row_rho_units
-
-
 def plan_of(
     attributes: int, rows: int, epsilon: float, delta: float, *, unit: int = 1, adjacency: str = ADD_OR_REMOVE
 ) -> StackedPlan:
@@ -159,34 +151,6 @@ def test_what_is_paid_in_epsilon_and_in_rho_comes_to_the_claim(
     total = Fraction(pure * changed, ONE) + epsilon_of(account.rho, Fraction(delta))
     assert 0.9999 * epsilon < total <= Fraction(epsilon)
     assert account.claim == (pytest.approx(epsilon), pytest.approx(delta))
-
-
-@pytest.mark.parametrize("adjacency", [ADD_OR_REMOVE, REPLACE])
-def test_as_many_gaussian_histograms_have_no_more_noise_and_one_more_has(adjacency: str) -> None:
-    """By the variances of both laws, at the rates that would be planned."""
-    left = RemainingBudget(units=units_of(0.5), delta=Fraction(1e-6), adjacency=adjacency)
-    for asked in (20, 35, 60):
-        found = as_quiet(*of(left), asked)
-        most = noise_variance(left.table(LAPLACE, "h", left.units, asked).rate)
-        within, beyond = (
-            noise_variance(left.table(GAUSSIAN, "h", left.whole(GAUSSIAN), times).rate, GAUSSIAN)
-            for times in (found, found + 1)
-        )
-        assert within <= most * 1.001 < beyond * 1.002
-        assert gaussian_histograms(*of(left), asked, 10_000) == (2 * found if found > asked else 0)
-        assert gaussian_histograms(*of(left), asked, asked) == (asked if found > asked else 0)
-
-
-def test_delta_pays_with_many_attributes_and_not_with_few() -> None:
-    """By public facts alone; without a delta, and where noise would be wider than any that is drawn, never."""
-    left = RemainingBudget(units=ONE, delta=Fraction(1e-6))
-    paying = [delta_may_pay(*of(left), attributes) for attributes in (0, 1, 3, 30, 60)]
-    assert paying == [False, False, False, True, True]
-    assert not delta_may_pay(ONE, 0, 60)
-    tiny = RemainingBudget(units=units_of(2e-6), delta=Fraction(1e-12))
-    assert 0 < tiny.whole(GAUSSIAN) < LEAST_RATE * 120
-    assert forest_rule.LEAST_RATE == LEAST_RATE  # else a rule would choose noise that is not drawn
-    assert as_quiet(*of(tiny), 60) == gaussian_histograms(*of(tiny), 60, 60) == 0
 
 
 def test_more_attributes_are_asked_where_these_have_less_noise() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.auditing.epsilon_audit import lower_bound
-from anonkit.budget_rules.forest_rule import choice_share, rule_for
+from anonkit.budget_rules.forest_rule import rule_for
 from anonkit.checks.central_pairs import is_followed
 from anonkit.consumers import Forest
 from anonkit.dp_trees.additive_model.class_pairs import rule_of
@@ -134,45 +134,17 @@ def test_all_are_chosen_where_no_three_of_them_say_as_much(kind: str, chosen: tu
     assert sum(one is not None and one.pair == chosen for one in found) >= 9
 
 
-KINDS = st.tuples(st.just((Split.CUT, 64)) | st.tuples(st.just(Split.ONE_VS_REST), st.integers(2, 4)), st.booleans())
+JOINT_KINDS = st.tuples(
+    st.just((Split.CUT, 64)) | st.tuples(st.just(Split.ONE_VS_REST), st.integers(2, 4)), st.booleans()
+)
 
 
-@given(st.lists(KINDS, min_size=3, max_size=11), st.integers(10**3, 10**7), st.sampled_from([0.1, 1.0, 8.0]))
-def test_all_are_a_candidate_where_their_table_has_rows_enough_and_cost_nothing(
-    kinds: list[tuple[tuple[Split, int], bool]], rows: int, epsilon: float
-) -> None:
-    """Four attributes or more, 8 rows and 8 of epsilon times rows for each cell by class, twelve levels at most."""
-    rule = rule_of(_schema(kinds), rows=float(rows), epsilon=epsilon)
-    if not rule.joint:
-        return
-    assert rule.joint == (tuple(range(len(kinds))),)
-    assert len(kinds) >= 4
-    assert 16 * np.prod([min(size, 4) for (_, size), _ in kinds]) <= min(rows, epsilon * rows)
-    assert len(rule.grid(rule.joint[0], 0.0).levels) <= 12
-    known = len(rule.candidates)
-    counted = (known, known + 8 * (len(rule.triples) + 1))
-    assert len({choice_share(epsilon=epsilon, rows=rows, pairs=own) for own in counted}) == 1
-    assert rule.number == known + len(rule.triples) + 1
-
-
-@pytest.mark.parametrize(("rows", "sizes", "is_candidate"), [
-    (12_000, SIZES, True), (6_911, SIZES, False), (10**6, (2, 2, 2), False), (10**7, (4,) * 5, False),
-])  # fmt: skip
-def test_too_few_rows_three_attributes_or_too_many_levels_are_no_candidate(
-    rows: int, sizes: tuple[int, ...], is_candidate: bool
-) -> None:
-    """8 rows for each of 432 cells by two classes are 6,912; five attributes of four values take fifteen levels."""
-    rule = rule_of(_schema([((Split.ONE_VS_REST, size), False) for size in sizes]), rows=float(rows), epsilon=2.0)
-    assert rule.triples
-    assert bool(rule.joint) == is_candidate
-
-
-@given(st.lists(KINDS, min_size=4, max_size=5))
+@given(st.lists(JOINT_KINDS, min_size=4, max_size=5))
 def test_the_grid_of_all_has_missing_with_the_last_value_and_another_tree_is_refused(
     kinds: list[tuple[tuple[Split, int], bool]],
 ) -> None:
     """As many cells as without missing; a tree that ends above a cell is none."""
-    rule = rule_of(_schema(kinds), rows=1e6, epsilon=1.0)
+    rule = rule_of(joint_schema(kinds), rows=1e6, epsilon=1.0)
     grid = rule.grid(tuple(range(len(kinds))), 1e6)
     tree = tree_of(grid)
     assert grid.depth == len(grid.levels)
@@ -181,7 +153,8 @@ def test_the_grid_of_all_has_missing_with_the_last_value_and_another_tree_is_ref
     assert not is_followed(grid, [{}], NAMES)
 
 
-def _schema(kinds: list[tuple[tuple[Split, int], bool]]) -> TreeSchema:
+def joint_schema(kinds: list[tuple[tuple[Split, int], bool]]) -> TreeSchema:
+    """Attributes of these kinds."""
     return schema_of(*(attribute(f"a{at}", size, kind, missing=miss) for at, ((kind, size), miss) in enumerate(kinds)))
 
 

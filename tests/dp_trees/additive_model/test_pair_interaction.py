@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.auditing.epsilon_audit import lower_bound
-from anonkit.budget_rules.forest_rule import choice_share, least_gain, rule_for
+from anonkit.budget_rules.forest_rule import choice_share, rule_for
 from anonkit.dp_trees.additive_model.pair_interaction import PURPOSE, Interaction, PairInteraction
 from anonkit.dp_trees.additive_model.pair_prequeries import PairQuestions
 from anonkit.mechanisms.accounting import draw_units, units_of
@@ -136,44 +136,6 @@ def test_two_on_which_the_class_depends_together_are_chosen(kind: str, pair: tup
     assert sum(one is not None and one.pair == pair for one in found) >= 18
 
 
-KINDS = st.tuples(st.sampled_from([Split.CUT, Split.ONE_VS_REST]), st.integers(2, 15), st.booleans())
-
-
-@given(st.lists(KINDS, max_size=9), st.integers(1, 20_000), st.sampled_from([0.01, 0.1, 1.0, 8.0]))
-def test_which_pairs_there_are_to_choose_is_said_by_their_sizes(
-    kinds: list[tuple[Split, int, bool]], rows: int, epsilon: float
-) -> None:
-    """One pair after the other: 16 rows for each cell, 8 of epsilon times rows, and a grid of twelve levels."""
-    schema = schema_of(*(attribute(f"a{at}", size, kind, missing=miss) for at, (kind, size, miss) in enumerate(kinds)))
-    groups = [(min(size, 8) if kind is Split.CUT else size) + miss for kind, size, miss in kinds]
-    steps = [
-        math.ceil(math.log2(own)) if kind is Split.CUT else own - 1
-        for own, (kind, _, _) in zip(groups, kinds, strict=True)
-    ]
-    expected = [
-        (first, second)
-        for first, second in itertools.combinations(range(len(kinds)), 2)
-        if 2 * groups[first] * groups[second] * 16 <= rows
-        and 2 * groups[first] * groups[second] * 8 <= epsilon * rows
-        and steps[first] + steps[second] <= 12
-    ]
-    assert list(question_of(schema, float(rows), epsilon).rule.candidates) == expected
-
-
-def test_all_pairs_together_have_two_million_cells_at_most() -> None:
-    """The smallest tables are looked at; of tables of one size those of the first attributes."""
-    wide = schema_of(*(attribute(f"a{at:02d}", 60 + at % 2, Split.ONE_VS_REST) for at in range(40)))
-    question = question_of(wide, 1e9)
-    cells = [question.rule.cells(pair) for pair in question.pairs]
-    assert sum(cells) <= 1 << 21 < sum(cells) + question.rule.cells((0, 1)) + 2 * 60
-    assert max(cells) == 2 * 60 * 61
-    left_out = set(itertools.combinations(range(40), 2)) - set(question.pairs)
-    assert min(question.rule.cells(pair) for pair in left_out) >= max(cells)
-    assert min(pair for pair in left_out if question.rule.cells(pair) == max(cells)) > max(
-        pair for pair in question.pairs if question.rule.cells(pair) == max(cells)
-    )
-
-
 def _calls(work: Callable[[], object]) -> int:
     """The number of functions that a piece of work calls: its cost, on any machine."""
     calls = 0
@@ -230,23 +192,6 @@ def test_what_a_choice_costs_follows_from_epsilon_rows_and_pairs() -> None:
     assert units_of(0.01) - 2 < draw_units(draw) <= units_of(0.01)
 
 
-def test_what_no_pair_scores_falls_with_what_is_paid() -> None:
-    """From .15 of the rows to .09."""
-    assert least_gain(epsilon=0.05, rows=1_500.0, pairs=45) == 0.15
-    assert least_gain(epsilon=0.01, rows=1e6, pairs=45) == 0.09
-    assert 0.09 < least_gain(epsilon=0.05, rows=2_800.0, pairs=45) < 0.15
-
-
-def test_pairs_whose_table_has_few_rows_for_its_noise_or_that_take_many_levels_are_no_candidates() -> None:
-    """By public facts alone: eight of epsilon times rows for each cell, twelve levels."""
-    schema = schema_of(
-        attribute("a", 2, Split.ONE_VS_REST), attribute("b", 9, Split.ONE_VS_REST), attribute("c", 7, Split.ONE_VS_REST)
-    )
-    assert question_of(schema, rows=1e6).rule.candidates == ((0, 1), (0, 2))  # 8 + 6 levels are too many
-    assert question_of(schema, rows=1e6, epsilon=2 * 14 * 8 / 1e6).rule.candidates == ((0, 2),)
-    assert question_of(schema, rows=1e6, epsilon=2 * 13 * 8 / 1e6).rule.candidates == ()
-
-
 def test_a_grid_is_none_that_would_have_routes_for_more_codes_than_can_be_held() -> None:
     """Every node of a tree has a place for each code of its widest attribute: two million words are too wide."""
     pair = attribute("a", 2, Split.ONE_VS_REST), attribute("n", 64, Split.CUT)
@@ -270,17 +215,6 @@ def test_no_pair_leads_cells_nor_several_trees_nor_the_owners_depth(more: dict[s
     rule = rule_for(epsilon=1.0, rows=4_000, attributes=4, classes=2)
     asked = PairQuestions.of(rule, schema, epsilon=1.0, rows=4_000.0, **more)  # type: ignore[arg-type]
     assert asked.for_choice == 0
-
-
-def test_a_rule_that_a_pair_leads_pays_for_its_leaves_and_for_what_is_chosen_below() -> None:
-    """A fifth for the counts; no splits where the grid is as deep as the tree."""
-    told = {"epsilon": 1.0, "rows": 20_000.0, "attributes": 10, "classes": 2}
-    before, short, long = (rule_for(**told, n_public_levels=led) for led in (0, 2, 8))  # type: ignore[arg-type]
-    assert (before.depth, short.depth, long.depth) == (5, 5, 8)
-    assert (before.splits, short.splits, long.splits) == (Fraction(16, 100), Fraction(16, 100), 0)
-    assert short.counts == long.counts == Fraction(1, 5)
-    few = rule_for(epsilon=1.0, rows=2_000.0, attributes=10, classes=2, n_public_levels=4)
-    assert (few.weights, few.depth, few.splits, few.counts) == (0, 4, 0, Fraction(1, 5))
 
 
 @pytest.mark.slow

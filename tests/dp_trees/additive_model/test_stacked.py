@@ -13,7 +13,7 @@ from scipy.stats import chisquare
 
 from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.budget_rules.forest_rule import Rule, rule_for
-from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, asked_attributes, learn
+from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, chosen_attributes, learn
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch
 from anonkit.mechanisms.accounting import draw_units
 from anonkit.published.additive_scores import places_of
@@ -271,6 +271,6 @@ def test_which_attributes_are_asked_does_not_depend_on_the_rows() -> None:
         for seed, own in ((3, codes), (3, 1 - codes), (4, codes))
     ]
     assert found[0] == found[1] != found[2]
-    drawn = np.bincount(np.concatenate([asked_attributes(6, 2, Randomness.seeded(seed)) for seed in range(1_500)]))
+    drawn = np.bincount(np.concatenate([chosen_attributes(6, 2, Randomness.seeded(seed)) for seed in range(1_500)]))
     assert chisquare(drawn).pvalue > 1e-3
-    assert asked_attributes(3, 3, Randomness.seeded(1)) == (0, 1, 2)
+    assert chosen_attributes(3, 3, Randomness.seeded(1)) == (0, 1, 2)

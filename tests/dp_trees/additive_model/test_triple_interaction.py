@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.auditing.epsilon_audit import lower_bound
-from anonkit.budget_rules.forest_rule import choice_share, rule_for
+from anonkit.budget_rules.forest_rule import rule_for
 from anonkit.dp_trees.additive_model.pair_interaction import PairInteraction
 from anonkit.dp_trees.additive_model.pair_prequeries import PairQuestions
 from anonkit.mechanisms.accounting import units_of
@@ -131,34 +130,6 @@ def test_three_are_chosen_where_no_two_of_them_say_anything(kind: str, chosen: t
     counter = counter_of(schema, rows)
     found = [asked.asked(counter, units_of(1.0), Randomness.seeded(seed)).interaction for seed in range(10)]
     assert sum(one is not None and one.pair == chosen for one in found) >= 9
-
-
-KINDS = st.tuples(st.just((Split.CUT, 64)) | st.tuples(st.just(Split.ONE_VS_REST), st.integers(2, 15)), st.booleans())
-
-
-@given(
-    st.lists(KINDS, min_size=3, max_size=40), st.integers(1, 10**6), st.sampled_from([0.1, 1.0, 8.0]),
-)  # fmt: skip
-def test_triples_are_of_few_cells_and_cost_nothing(
-    kinds: list[tuple[tuple[Split, int], bool]], rows: int, epsilon: float
-) -> None:
-    """Of five cells at most, missing included; 16 rows for each cell of a table, 8 of epsilon times rows."""
-    schema = schema_of(
-        *(attribute(f"a{at}", size, kind, missing=miss) for at, ((kind, size), miss) in enumerate(kinds))
-    )
-    question = PairInteraction(schema=schema, rows=float(rows), epsilon=epsilon)
-    cells = [(min(size, 4) if kind is Split.CUT else size) + miss for (kind, size), miss in kinds]
-    for triple in question.rule.triples:
-        own = [cells[at] for at in triple]
-        assert max(own) <= 5
-        assert 32 * math.prod(own) <= rows
-        assert 16 * math.prod(own) <= epsilon * rows
-    if question.rule.triples:
-        pairs = len(question.rule.candidates)
-        counted = (pairs, pairs + 8 * len(question.rule.triples))
-        both = (choice_share(epsilon=epsilon, rows=rows, pairs=own) for own in counted)
-        assert len(set(both)) == 1
-        assert len(question.rule.triples) <= min(5_000, (1 << 28) / rows)
 
 
 def test_a_release_that_three_attributes_lead_validates_and_no_other_passes_for_it(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from anonkit.dp_trees.release import coded_rows
-from anonkit.dp_trees.release.coded_rows import CodedRows, first_rows_of_units, kept_in_memory
+from anonkit.dp_trees.release.coded_rows import CodedRows, cached_in_memory, first_rows_of_units
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.policy.declaration import Policy
 from anonkit.published.tree_attributes import Split
@@ -39,8 +39,8 @@ def test_rows_that_are_left_out_are_not_numbered() -> None:
 @pytest.mark.parametrize("room", [0, 1 << 20])
 def test_batches_are_the_same_each_time_whether_kept_or_not(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table that does not fit is coded anew for each pass."""
-    monkeypatch.setattr(coded_rows, "KEPT_BYTES", room)
-    opened = kept_in_memory(rows_of(TABLE))
+    monkeypatch.setattr(coded_rows, "CACHED_BYTES", room)
+    opened = cached_in_memory(rows_of(TABLE))
     first, second = list(opened()), list(opened())
     assert (first[0] is second[0]) == (room > 0)
     assert np.array_equal(first[0].codes, second[0].codes)

@@ -163,7 +163,7 @@ def test_the_audit_finds_a_cap_that_is_not_kept(monkeypatch: pytest.MonkeyPatch)
     """Were all rows of a person used, the same audit would show it."""
     calm = answers(CALM, "dp-nb", 80)
     everything = lambda engine, source, unit, most, key: np.ones(source.n_rows, dtype=bool)  # noqa: E731
-    monkeypatch.setattr(declared_schema, "drawn_rows_of_units", everything)
+    monkeypatch.setattr(declared_schema, "sampled_rows_of_units", everything)
 
-    assert coded_rows.drawn_rows_of_units is not everything
+    assert coded_rows.sampled_rows_of_units is not everything
     assert lower_bound(calm, answers(ODD, "dp-nb", 80), alpha=ALPHA).lower_bound > 1

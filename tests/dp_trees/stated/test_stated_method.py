@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,10 +14,9 @@ import pyarrow as pa
 import pytest
 from checks.stated_releases import CELLS, LINES, METHODS, POLICY, people
 
-import anonkit
 from anonkit.dp_trees.stated.stated_method import StatedMethod, StatedSchema, Tallies, exact_answers
 from anonkit.engines.local.local_engine import LocalEngine
-from anonkit.errors import BudgetError, ParameterError, PolicyError
+from anonkit.errors import BudgetError, ParameterError
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.promises.guarantee import REPLACE
 from anonkit.published.statements.noise_statement import CellRows, Count, Statement, Sum, ValueLines
@@ -65,11 +63,6 @@ def _shown_rows(method: StatedMethod, policy: Policy) -> Statement:
     return method.stated(columns, (method.draw("rows", Count(by=("sex",)), columns),), CellRows(of="rows"))
 
 
-def _lines(method: StatedMethod, policy: Policy) -> Statement:
-    columns = method.columns(policy, cells=4)
-    return method.stated(columns, (method.draw("rows", Count(by=("value",)), columns),), ValueLines())
-
-
 def test_draws_that_cost_more_than_epsilon_are_refused() -> None:
     """Two thirds and two thirds are more than one, and nothing is promised."""
     promise = None
@@ -84,13 +77,6 @@ def test_a_statement_of_other_neighbours_or_of_rows_that_are_not_said_is_refused
         with pytest.raises(ParameterError, match=words) as caught:
             _given(made)(epsilon=1.0).guarantee(_policy())
         assert "add-a-noise-method.md" in str(caught.value.hint)
-
-
-def test_a_column_named_like_one_of_the_table_of_values_is_refused() -> None:
-    """The owner renames it; the line of a value would have two cells of one name."""
-    policy = _policy(value={"role": "quasi_identifier", "categories": ["a", "b"]})
-    with pytest.raises(PolicyError, match="value"):
-        _given(_lines)(epsilon=1.0).guarantee(policy)
 
 
 def test_the_promise_is_what_the_draws_come_to() -> None:
@@ -145,19 +131,3 @@ def test_rows_too_many_to_be_held_are_counted_where_they_are() -> None:
     assert all(np.array_equal(one, other) for one, other in zip(*found, strict=True))
     tally = Tallies(statement=statement, schema=StatedSchema.of(statement, "y"))
     assert pickle.loads(pickle.dumps(tally)).sizes == tally.sizes
-
-
-def test_a_target_that_is_a_number_is_in_cells_like_any_other(tmp_path: Path) -> None:
-    """Its cells are those of its public bounds; rows without a number are not used, and the release validates."""
-    columns = {
-        **POLICY["columns"],
-        "age": {"role": "target", "bounds": [18, 78]},
-        "y": {"role": "quasi_identifier", "categories": ["no", "yes"]},
-    }
-    output = tmp_path / "out.parquet"
-    released = anonkit.release(
-        people(), method=METHODS[CELLS](epsilon=4.0), policy={"columns": columns}, output=output, ledger=None
-    )
-
-    assert set(released.to_pandas()["age"]) <= {28.0, 48.0, 68.0}
-    assert anonkit.validate(output).passed

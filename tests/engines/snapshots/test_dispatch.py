@@ -168,7 +168,7 @@ def test_what_may_change_is_copied_and_plain_files_are_not(
 def test_a_point_between_figures_is_noticed_once_and_not_beside_a_decimal_comma(tmp_path: Path) -> None:
     """The owner is told of columns in which it may part thousands."""
     path = tmp_path / "t.csv"
-    path.write_text("pay;n\n" + "1.234;1\n" * 9)
+    path.write_text("pay;n\n" + "1.234;1\n900;2\n" * 9)
     with LocalEngine() as engine, snapshot(source_at(path, delimiter=";")) as stays:
         stays.scan(engine, Policy())
         assert stays.grouped_by(Policy()) == ("pay",)

@@ -39,7 +39,7 @@ CATEGORIES = {"kind": WORDS[::-1]}
 
 
 def done(task: Callable[[list[pa.RecordBatch]], Any], batches: list[pa.RecordBatch] = ALL) -> pa.Table:
-    """The results of a task, pickled as it is on its way to an executor."""
+    """The output of a task, pickled as it is on its way to an executor."""
     return pa.Table.from_batches(list(pickle.loads(pickle.dumps(task))(batches)))
 
 

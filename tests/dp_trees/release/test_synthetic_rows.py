@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 from anonkit.domains.coded_columns import IntArray
 from anonkit.domains.number_bins import Categories, Grid
-from anonkit.dp_trees.release import drawn_rows as pieces
-from anonkit.dp_trees.release.drawn_rows import (
+from anonkit.dp_trees.release import synthetic_rows as pieces
+from anonkit.dp_trees.release.synthetic_rows import (
     PIECE_ROWS,
-    DrawnPiece,
+    PieceSampler,
     column_entries,
     piece_sizes,
     rows_of_piece,
@@ -103,7 +103,7 @@ DOMAINS = {
     "size": Grid(lower=0, upper=4, cells=4, has_missing=True),
     "other": Categories(values=("x", "y", "z")),
 }
-PIECE = DrawnPiece(
+PIECE = PieceSampler(
     rows=Coins(),
     numbers=np.array([25, 12]),
     domains=DOMAINS,

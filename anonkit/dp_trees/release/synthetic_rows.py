@@ -48,7 +48,7 @@ _PIECE_CELLS = 1 << 23
 
 
 def rows_together(n_columns: int) -> int:
-    """Return how many rows of so many columns a full piece has."""
+    """Return the number of rows of a full piece with so many columns."""
     return max(1, min(PIECE_ROWS, _PIECE_CELLS // max(n_columns, 1)))
 
 
@@ -59,7 +59,7 @@ def piece_sizes(numbers: IntArray, n_columns: int) -> list[int]:
 
 
 def rows_of_piece(numbers: IntArray, piece: int, n_columns: int) -> IntArray:
-    """Return how many rows of each cell are in a piece, shape (n_cells,)."""
+    """Return the number of rows of each cell in a piece, shape (n_cells,)."""
     full = rows_together(n_columns)
     first = piece * full
     return np.asarray(np.diff(np.clip(np.cumsum(numbers), first, first + full), prepend=first), dtype=np.int64)
@@ -135,13 +135,13 @@ class RuledRows(ParamsPart, keys=("constraints?",)):
     """The column of classes, where rows have one when they are drawn."""
 
     @classmethod
-    def of(cls, policy: Policy, drawn: Domains, label: str | None, *, number_last: bool = False) -> RuledRows:
+    def of(cls, policy: Policy, sampled: Domains, label: str | None, *, number_last: bool = False) -> RuledRows:
         """Return the rules of a policy.
 
         Parameters
         ----------
         policy : Policy
-        drawn : mapping of str to domain
+        sampled : mapping of str to domain
             The columns that are counted, as they are drawn.
         label : str, optional
             The target.
@@ -157,7 +157,7 @@ class RuledRows(ParamsPart, keys=("constraints?",)):
         rules = policy.constraints
         refuse_strange_constraints(rules, policy.columns)
         determined = {name: domain_of_determined(policy, name) for name in rules.determined}
-        domains = {**drawn, **determined}
+        domains = {**sampled, **determined}
         rules = rules.completed(domains)
         try:
             codes = {name: rule.codes(domains[rule.of], domains[name]) for name, rule in rules.determined.items()}
@@ -273,8 +273,8 @@ class PlacedRows:
     def __call__(self, numbers: IntArray, randomness: Randomness) -> list[IntArray]:
         """Return the codes of each column as it is released."""
         words = UniformStream(randomness.child("places"))
-        drawn = zip(self.counted, self.rows(numbers, randomness), strict=True)
-        return [places_of_cells(own, self.counted[name], self.shown[name], words) for name, own in drawn]
+        codes_of_rows = zip(self.counted, self.rows(numbers, randomness), strict=True)
+        return [places_of_cells(own, self.counted[name], self.shown[name], words) for name, own in codes_of_rows]
 
 
 def shown_domains(counted: Mapping[str, Categories | Grid], target: str | None) -> dict[str, Categories | Grid]:
@@ -283,7 +283,7 @@ def shown_domains(counted: Mapping[str, Categories | Grid], target: str | None) 
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DrawnPiece:
+class PieceSampler:
     """Draws a piece of a table.
 
     Privacy
@@ -313,8 +313,8 @@ class DrawnPiece:
         return self._batch(np.zeros_like(self.numbers), self.randomness.child("no piece"))
 
     def _batch(self, numbers: IntArray, randomness: Randomness) -> pa.RecordBatch:
-        drawn = self.rows(numbers, randomness)
-        codes = dict(zip(self.domains, drawn, strict=True))
+        codes_of_rows = self.rows(numbers, randomness)
+        codes = dict(zip(self.domains, codes_of_rows, strict=True))
         if self.ruled is not None:
             codes = self.ruled.complete(codes, UniformStream(randomness.child("public rules")))
         columns = [cells_of_codes(codes[name], self._released[name]) for name in self._names]

@@ -9,11 +9,11 @@ from anonkit.domains.coded_columns import IntArray
 from anonkit.errors import ParameterError
 from anonkit.randomness import keyed_words
 
-ASKED_STREAM = 2**32 - 2
+ANSWERED_STREAM = 2**32 - 2
 """Stream of the noise key for the choice of attributes; no attribute has it: attribute i has stream i."""
 
 
-def asked_attribute(key: bytes, stream: int, first_row: int, n_rows: int, n_attributes: int) -> IntArray:
+def answered_attribute(key: bytes, stream: int, first_row: int, n_rows: int, n_attributes: int) -> IntArray:
     """Return the one attribute each row answers, uniform in [0, n_attributes), shape (n_rows,).
 
     The choice is a function of key and row number only, never of the data, so it may be published and costs no
