@@ -361,12 +361,12 @@ REFUSED: dict[str, Mutant] = {
         parameters=READ, policy=OF_MANY),
     "the histogram of the target is free": Mutant(
         where="anonkit.dp_trees.release.stacked_trees:StackedMethod.plan",
-        old="left = self._row_units - sum(draw_units(draw) for draw in drawn)",
+        old="left = self._row_units - sum(draw_units(draw) for draw in draws)",
         new="left = self._row_units - (0 if counting is None else draw_units(counting))", method="dp-forest",
         policy=OF_NUMBERS),
     "no line tells of the histogram of the target": Mutant(
         where="anonkit.dp_trees.release.stacked_trees:StackedMethod.plan",
-        old="counted=drawn,", new="counted=drawn[:1],",
+        old="counted=draws,", new="counted=draws[:1],",
         method="dp-forest", policy=OF_NUMBERS),
     "the histogram of the target has twice its rate": Mutant(
         where="anonkit.dp_trees.additive_model.target_bins:histogram_draw",
