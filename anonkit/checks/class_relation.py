@@ -102,7 +102,7 @@ class ClassMeasure(Protocol):
 
     @property
     def needs(self) -> Sequence[ColumnTable]:
-        """What it needs of whole columns."""
+        """Tables of whole columns that it needs."""
         return ()
 
     def __call__(self, classes: DealtClasses, /) -> Any:
