@@ -17,10 +17,10 @@ from anonkit.budget_rules.marginal_rule import (
     MOST_VALUE_PAIRS,
     TIE_SHARE,
     Forecast,
-    can_hold,
     column_weights,
     dependence_share,
     forest_of,
+    pairs_fit,
     splits_tables,
     stage_shares,
     stages_of,
@@ -121,7 +121,7 @@ def test_the_pair_of_a_target_has_less_the_noisier_the_columns_are() -> None:
 def test_tables_of_all_pairs_fit_or_do_not(sizes: list[int], classes: int, fits: bool) -> None:
     """1448 squared is just below 2 ** 21."""
     assert MOST_VALUE_PAIRS == 1 << 21
-    assert can_hold(sizes, classes) is fits
+    assert pairs_fit(sizes, classes) is fits
 
 
 def test_a_target_of_two_to_sixteen_classes_may_split_tables() -> None:

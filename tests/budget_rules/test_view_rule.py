@@ -15,7 +15,7 @@ from anonkit.budget_rules.marginal_rule import READING_SHARE, Forecast
 from anonkit.budget_rules.spike_rule import GAUSSIAN, LAPLACE, Amount
 from anonkit.budget_rules.view_rule import (
     DEPENDENCE,
-    AskedReading,
+    ReadingQuery,
     ViewPlan,
     delta_may_pay,
     purpose_of_gain,
@@ -29,9 +29,9 @@ class Answers:
 
     amounts: tuple[Amount, ...]
     by_purpose: Mapping[str, float]
-    asked: list[AskedReading] = field(default_factory=list)
+    asked: list[ReadingQuery] = field(default_factory=list)
 
-    def read(self, asked: AskedReading) -> float:
+    def read(self, asked: ReadingQuery) -> float:
         """Look up an answer."""
         self.asked.append(asked)
         return self.by_purpose.get(asked.purpose, 0.0)
@@ -50,7 +50,7 @@ def pairs_of(columns: int) -> tuple[tuple[int, int], ...]:
 
 def planned(
     sizes: list[int], classes: int, rows: float, epsilon: float, delta: float, by_purpose: Mapping[str, float]
-) -> tuple[ViewPlan, list[AskedReading]]:
+) -> tuple[ViewPlan, list[ReadingQuery]]:
     """The plan for columns of these sizes, and a target with so many classes, if any; and what was asked for it."""
     every = (*sizes, classes) if classes else tuple(sizes)
     pooled = Forecast(sizes=every, classes=1, pairs=pairs_of(len(every)), rows=rows)

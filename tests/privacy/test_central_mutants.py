@@ -611,7 +611,7 @@ NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
                old="np.where(negative, -size, size)[accepted]",
                new="np.clip(np.where(negative, -size, size), -2, 2)[accepted]"), each_epsilon),
     "noise with a bias": (
-        Mutant(where="anonkit.mechanisms.discrete_laplace:discrete_laplace", old="= drawn\n", new="= drawn + 1\n"),
+        Mutant(where="anonkit.mechanisms.discrete_laplace:discrete_laplace", old="= values\n", new="= values + 1\n"),
         each_epsilon),
     "Laplace noise at the rate of Gaussian noise": (
         Mutant(where="anonkit.dp_trees.additive_model.histogram_noise:HistogramNoise.added",
