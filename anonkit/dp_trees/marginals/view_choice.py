@@ -79,18 +79,18 @@ class _ReadingTaker:
         """Budget of the tables after the readings so far."""
         return self.left.amounts
 
-    def read(self, asked: ReadingQuery) -> float:
+    def read(self, planned: ReadingQuery) -> float:
         """Charge a reading, draw it, and return it in rows."""
         query: ModelQuery = TargetDependence()
-        if asked.joined is None:
+        if planned.joined is None:
             value = self._dependence()
         else:
-            errors = np.array(list(self._exact[asked.is_split].errors_of_independence().values()))
-            value = saved(self.forecasts[asked.is_split], asked.edges, asked.joined, errors)
-            query = PairsDependence(pairs=asked.edges)
-        draw = reading_draw(asked.purpose, int(self._whole * Fraction(asked.share)), query)
+            errors = np.array(list(self._exact[planned.is_split].errors_of_independence().values()))
+            value = saved(self.forecasts[planned.is_split], planned.edges, planned.joined, errors)
+            query = PairsDependence(pairs=planned.edges)
+        draw = reading_draw(planned.purpose, int(self._whole * Fraction(planned.share)), query)
         self.left = self.left.after(draw_units(draw))
-        reading = Reading.of(draw, value, UniformStream(self._randomness.child(asked.purpose)))
+        reading = Reading.of(draw, value, UniformStream(self._randomness.child(planned.purpose)))
         self.readings.append(reading)
         return reading.rows
 

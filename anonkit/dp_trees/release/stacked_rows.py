@@ -44,7 +44,7 @@ class StackedRows:
     world: LeafProductModel
     numbers: TargetHistogram | None = None
     """Of a numeric target: where in its bin a number is drawn."""
-    kept: CodeRules | None = None
+    code_rules: CodeRules | None = None
     """The public rules over what is shown; rows are changed before they get a class, and get one that they may have."""
 
     def __call__(self, numbers: IntArray, randomness: Randomness) -> list[IntArray]:
@@ -52,8 +52,8 @@ class StackedRows:
         words = UniformStream(randomness)
         rows = self.world.rows_of(numbers, words)
         attributes = self.forest.schema.attributes
-        if self.kept is not None and self.kept.masks:
-            return self._ruled(rows.codes, rows.labels, words, self.kept)
+        if self.code_rules is not None and self.code_rules.masks:
+            return self._ruled(rows.codes, rows.labels, words, self.code_rules)
         labels = self._labels(rows.codes, words)
         if self.numbers is not None:
             labels = self.numbers.cells_of(labels, words)
@@ -63,22 +63,22 @@ class StackedRows:
     def _placed(attribute: Attribute, codes: IntArray, words: UniformStream) -> IntArray:
         return places_of_cells(codes, attribute.domain, shown_domain(attribute.domain), words)
 
-    def _ruled(self, codes: IntArray, classes: IntArray, words: UniformStream, kept: CodeRules) -> list[IntArray]:
+    def _ruled(self, codes: IntArray, classes: IntArray, words: UniformStream, code_rules: CodeRules) -> list[IntArray]:
         """Return labels and codes that keep the rules: numbers at their places first, then what rules change."""
         attributes = self.forest.schema.attributes
         shown = {one.name: self._placed(one, own, words) for one, own in zip(attributes, codes, strict=True)}
-        shown = kept.repaired(shown, classes, words)
+        shown = code_rules.repaired(shown, classes, words)
         cells = np.stack(
             [cells_of_places(one.domain, shown_domain(one.domain))[shown[one.name]] for one in attributes]
         ).astype(codes.dtype)
-        if not kept.names_label:
+        if not code_rules.names_label:
             labels = self._labels(cells, words)
             labels = labels if self.numbers is None else self.numbers.cells_of(labels, words)
             return [labels, *shown.values()]
         size = self.forest.schema.n_classes if self.numbers is None else self.numbers.grid.size
         labels = np.empty(cells.shape[1], dtype=np.int64)
         for part in _parts(labels.size, size):
-            forbidden = kept.forbidden({name: own[part] for name, own in shown.items()}, size)
+            forbidden = code_rules.forbidden({name: own[part] for name, own in shown.items()}, size)
             of_classes = forbidden if self.numbers is None else self.numbers.bins_without(forbidden)
             sampled = _sampled_classes(allowed_chances(self._chances(cells[:, part]), of_classes), words)
             labels[part] = sampled if self.numbers is None else self.numbers.cells_among(sampled, forbidden, words)
@@ -128,7 +128,9 @@ def microdata_of(
     world = learned.world if learned.step is not None else learned.world.blended()
     world = world.meeting(learned.totals).without_missing(learned.faint_missing)
     return PieceSampler(
-        rows=StackedRows(forest=learned.forest, scores=learned.scores, world=world, numbers=numbers, kept=ruled.kept),
+        rows=StackedRows(
+            forest=learned.forest, scores=learned.scores, world=world, numbers=numbers, code_rules=ruled.code_rules
+        ),
         numbers=world.numbers(world.rows, UniformStream(rng)),
         domains=_shown(schema, numbers),
         policy=policy,

@@ -130,7 +130,7 @@ class RuledRows(ParamsPart, keys=("constraints?",)):
     """Domains of the columns that follow from others."""
     codes_of: Mapping[str, IntArray]
     """For each of them its code for each code of the column that it follows from."""
-    kept: CodeRules
+    code_rules: CodeRules
     label: str | None
     """The column of classes, where rows have one when they are drawn."""
 
@@ -161,18 +161,18 @@ class RuledRows(ParamsPart, keys=("constraints?",)):
         rules = rules.completed(domains)
         try:
             codes = {name: rule.codes(domains[rule.of], domains[name]) for name, rule in rules.determined.items()}
-            kept = CodeRules.of(rules, domains, label)
-            kept.check(of_each_class=not (number_last and label is not None and isinstance(domains[label], Grid)))
+            code_rules = CodeRules.of(rules, domains, label)
+            code_rules.check(of_each_class=not (number_last and label is not None and isinstance(domains[label], Grid)))
         except ParameterError as error:
             raise PolicyError(f"policy: constraints: {error.message}", error.hint or "mend the rule") from None
-        return cls(rules=rules, determined=determined, codes_of=codes, kept=kept, label=label)
+        return cls(rules=rules, determined=determined, codes_of=codes, code_rules=code_rules, label=label)
 
     def complete(self, codes: Mapping[str, IntArray], words: UniformStream) -> dict[str, IntArray]:
         """Return the codes of all columns, changed where values would meet, with those that follow from others."""
-        if self.kept.masks:
+        if self.code_rules.masks:
             first = next(iter(codes.values()))
             classes = first * 0 if self.label is None else codes[self.label]
-            codes = self.kept.repaired(codes, classes, words)
+            codes = self.code_rules.repaired(codes, classes, words)
         return self.with_determined(codes)
 
     def with_determined(self, codes: Mapping[str, IntArray]) -> dict[str, IntArray]:
@@ -182,7 +182,7 @@ class RuledRows(ParamsPart, keys=("constraints?",)):
 
     def settled(self) -> RuledRows:
         """Return the same for rows whose values do not meet any more: what follows is all that is left to write."""
-        return replace(self, kept=CodeRules(masks=(), may_be={}))
+        return replace(self, code_rules=CodeRules(masks=(), may_be={}))
 
     @property
     def sizes(self) -> dict[str, int]:
