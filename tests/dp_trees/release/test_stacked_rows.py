@@ -85,7 +85,7 @@ def test_parts_cover_all_rows_and_are_never_too_large(n_rows: int, size: int) ->
 def test_a_class_without_a_chance_is_never_drawn() -> None:
     """Not where rounding leaves the sum of the others below one."""
     chances = np.tile([0.25, 0.0, 0.75 - 1e-3, 0.0], (4_000, 1))
-    labels = stacked_rows._drawn(chances, UniformStream(Randomness.seeded(3)))
+    labels = stacked_rows._sampled_classes(chances, UniformStream(Randomness.seeded(3)))
     assert set(labels.tolist()) == {0, 2}
     assert (labels == 0).mean() == pytest.approx(0.25, abs=0.03)
 
