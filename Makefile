@@ -7,10 +7,11 @@ STAMP = $(VENV)/.installed-dev
 
 # packages whose every branch must be reached, and the tests that reach them: tracing makes tests 40 to 60 % slower, so
 # that the others run without it, and so do those among them that are marked `untraced`
-EVERY_BRANCH = anonkit/checks anonkit/integrations/great_expectations anonkit/mechanisms anonkit/published/channels \
-  anonkit/utility
-MEASURED = tests/auditing tests/bundle/test_signing.py tests/checks tests/integrations/great_expectations \
-  tests/mechanisms tests/promises tests/published tests/randomized_response tests/utility
+EVERY_BRANCH = anonkit/budget_rules anonkit/checks anonkit/integrations/great_expectations anonkit/mechanisms \
+  anonkit/published/channels anonkit/utility
+MEASURED = tests/auditing tests/budget_rules tests/bundle/test_signing.py tests/bundle/test_statistics_tables.py \
+  tests/bundle/test_store_workers.py tests/checks tests/integrations/great_expectations tests/mechanisms \
+  tests/promises tests/published tests/randomized_response tests/utility
 
 INTEGRATIONS = airflow dagster dbt dvc prefect snakemake
 PEERS = $(notdir $(wildcard recipes/benchmarks/peers/*))

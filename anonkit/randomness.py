@@ -108,11 +108,12 @@ class Randomness:
     alike. A forked process must make its own instance; `secure()` draws a fresh key each time.
     """
 
-    __slots__ = ("_drawn", "_key", "_position", "label")
+    __slots__ = ("_draw_count", "_key", "_position", "label")
 
-    def __init__(self, key: bytes, label: str, drawn: list[int] | None = None) -> None:
+    def __init__(self, key: bytes, label: str, draw_count: list[int] | None = None) -> None:
         self._key = key
-        self._drawn = [0] if drawn is None else drawn  # one count for all children, which know no key but their own
+        # one count for all children, which know no key but their own
+        self._draw_count = [0] if draw_count is None else draw_count
         self._position = 0
         self.label = label
 
@@ -131,21 +132,21 @@ class Randomness:
 
     def child(self, name: str) -> Randomness:
         """Derive an independent stream for a named purpose; the same name gives the same stream."""
-        return Randomness(hashlib.sha256(self._key + b"/" + name.encode()).digest(), self.label, self._drawn)
+        return Randomness(hashlib.sha256(self._key + b"/" + name.encode()).digest(), self.label, self._draw_count)
 
     @property
     def draws(self) -> int:
         """Number of draws of words from it or any of its kin, and of keys handed out to draw them with."""
-        return self._drawn[0]
+        return self._draw_count[0]
 
     def key(self, name: str) -> bytes:
         """Derive 32 key bytes for `keystream`, for noise that is a function of (key, row number)."""
-        self._drawn[0] += 1
+        self._draw_count[0] += 1
         return hashlib.sha256(self._key + b"/key/" + name.encode()).digest()
 
     def bytes(self, n: int) -> bytes:
         """Return the next `n` bytes."""
-        self._drawn[0] += 1
+        self._draw_count[0] += 1
         blocks = -(-n // _BLOCK)
         out = keystream(self._key, 0, self._position, blocks * _BLOCK)
         self._position += blocks * _BLOCK

@@ -53,8 +53,22 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(BriefGuides(REPOSITORY / "tests"), "brief-guides")
     gc.set_threshold(20_000, 20, 20)
     config.addinivalue_line("markers", f"{MARK}: draws from the operating system, as a release does")
-    if config.getoption("--hypothesis-profile", default=None) != "random":
+    profile = config.getoption("--hypothesis-profile", default=None)
+    if profile != "random":
         config.pluginmanager.register(RepeatableDraws(), "repeatable-draws")
+    if profile == "fewer":
+        _leave_out_constants_of_modules()
+
+
+def _leave_out_constants_of_modules() -> None:
+    """Let examples not depend on which modules a process has imported: hypothesis parses all of them for constants.
+
+    This took each process of the gate a quarter of a minute of the processor. Other profiles draw these constants, too.
+    """
+    from hypothesis.internal.conjecture import providers
+
+    if hasattr(providers, "is_local_module_file"):
+        providers.is_local_module_file = lambda path: False
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

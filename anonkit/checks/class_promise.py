@@ -2,13 +2,16 @@
 """Validation of a k-anonymity promise: classes recounted and compared with promise, report and requirements.
 
 A release's rules for its sensitive columns, compared with its promise: bounds, caps, and the list.
+
+Surrogates, one number for all rows of a person, by which whole sets are counted again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -22,9 +25,10 @@ from anonkit.checks.anonymity import figure_checks, model_checks, recounted, rol
 from anonkit.checks.centroid_cells import centroid_checks
 from anonkit.checks.counted_as import LEAST_CAP
 from anonkit.checks.disclosure import Disclosure, measure
+from anonkit.checks.identical_record_sets import fewest_alike
 from anonkit.checks.kept_columns import disputed_columns, kept_column_checks, kept_columns
-from anonkit.checks.linked_rows import linked_rows_check, with_whole_sets
 from anonkit.checks.mean_cells import mean_checks
+from anonkit.checks.people import PeopleCounts
 from anonkit.checks.plain_bounds import Labelled, class_check
 from anonkit.checks.population_validation import population_of_release, weight_checks
 from anonkit.checks.recoded_labels import label_checks
@@ -40,6 +44,8 @@ from anonkit.promises.no_values import FOLDING, NO_VALUES
 _NAMES = {"l": "l_diversity", "t": "t_closeness", "alpha": "alpha_k_anonymity"}
 """Requirements that a column may have on its own values, with the name in a report."""
 _ALL = ("l_diversity", "entropy_l_diversity", "recursive_c_l_diversity", "t_closeness", "alpha_k_anonymity")
+_SURROGATES, _SURROGATE = "surrogates", "surrogate"
+"""Name of the check of them, and of their role and column."""
 _HIGHEST = 0.9
 """Cap of a value that a share of `EXEMPT_ABOVE` has."""
 
@@ -229,3 +235,37 @@ def _whole_sets_stated(report: Mapping[str, Any], k: int) -> Check:
     entries = [entry for entry in report["verification"]["checks"] if entry["name"] == WHOLE_SETS]
     matching = [entry for entry in entries if same(entry["required"], k)]
     return Check(name="whole_sets_counted_by_owner", passed=len(matching) == 1, observed=len(matching), required=1)
+
+
+def linked_rows_check(
+    schema: pa.Schema, promise: KAnonymity, params: Mapping[str, Any], report: Mapping[str, Any]
+) -> Iterator[Check]:
+    """Check that promise, params, roles and data name one column of surrogates; nothing where none of them does."""
+    roles = [
+        name for block in (params, report) for name, entry in named(block["columns"]) if entry["role"] == _SURROGATE
+    ]
+    stated = params.get(_SURROGATE)
+    if promise.surrogate is None and stated is None and not roles:
+        return
+    wrong = int(promise.surrogate != _SURROGATE or not same(stated, _SURROGATE) or roles != [_SURROGATE] * 2)
+    wrong += promise.rows_known != ALL_ROWS or promise.unit is None
+    wrong += _SURROGATE not in schema.names or not pa.types.is_integer(schema.field(_SURROGATE).type)
+    yield none_of(_SURROGATES, int(wrong))
+
+
+def with_whole_sets(
+    data: Path, schema: pa.Schema, disclosure: Disclosure, promise: KAnonymity, params: Mapping[str, Any]
+) -> tuple[Disclosure, Iterator[Check]]:
+    """Return a recount with the fewest people of one whole set of rows, and a check of the people of every class.
+
+    Parameters
+    ----------
+    data : path
+        The data with labels; `schema` is its own. It has surrogates.
+    """
+    names = [name for name in promise.quasi_identifiers if name in schema.names]
+    again = measure(data, names, unit=_SURROGATE)
+    people = PeopleCounts.from_params(params).classes
+    differ = again.counts is None or again.counts.classes.tolist() != people.tolist()
+    found = replace(disclosure, alike=fewest_alike(data, names, _SURROGATE))
+    return found, iter([none_of("people_of_surrogates", int(differ))])

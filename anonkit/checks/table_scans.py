@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -22,7 +22,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
-from anonkit.bundle.data_files import SUFFIX, FileState, count_rows, opened_once, parts_of, read_schema, state_of
+from anonkit.bundle.data_files import (
+    SUFFIX,
+    FileState,
+    count_rows,
+    iter_batches,
+    opened_once,
+    parts_of,
+    read_schema,
+    state_of,
+)
 from anonkit.bundle.header_lines import refuse_record
 from anonkit.bundle.part_workers import PartWorkers, runs_of, workers_for
 from anonkit.bundle.private_files import PrivateFolder
@@ -145,6 +154,10 @@ def few_combined(table: Table, columns: Sequence[str]) -> Iterator[Lines | Sprea
     files = _read_by_workers(table, names)
     with closing(PrivateFolder()) as folder:
         if files is None:
+            with _counted_copy(table, names) as lines:
+                if lines is not None:
+                    yield lines
+                    return
             with opened(table, names) as lines:
                 yield lines
             return
@@ -165,19 +178,8 @@ def counted_alike(lines: Lines, columns: Sequence[str]) -> Lines:
     if lines.weight is not None or not names:
         return lines
     connection, keys = lines.connection, ", ".join(map(lines.column, names))
-    first = f"SELECT {keys} FROM {lines.source} LIMIT {_FIRST}"
-    counted = f"SELECT {keys}, count(*) AS n FROM ({first}) GROUP BY ALL"
-    ((seen, different, once, twice),) = connection.execute(
-        "SELECT coalesce(sum(n), 0)::BIGINT, count(*), count(*) FILTER (n = 1), count(*) FILTER (n = 2) "
-        f"FROM ({counted})"
-    ).fetchall()
-    if seen < _LONG:
-        return lines
-    rows, expected = seen, float(different)
-    if seen == _FIRST:
-        ((rows,),) = connection.execute(f"SELECT count(*) FROM {lines.source}").fetchall()
-        expected += once**2 / (2 * max(twice, 1))  # Chao (1984): at least so many, seen or not
-    if expected * _SHARE > rows:
+    rows = partial(_number_of_rows, connection, lines.source)
+    if not _has_few(connection, f"SELECT {keys} FROM {lines.source} LIMIT {_FIRST}", rows):
         return lines
     own = own_names(names)
     keys = ", ".join(f"{lines.column(name)} AS {short}" for name, short in own.items())
@@ -185,6 +187,38 @@ def counted_alike(lines: Lines, columns: Sequence[str]) -> Lines:
         f"CREATE TEMP TABLE alike AS SELECT {keys}, count(*)::BIGINT AS {_WEIGHT} FROM {lines.source} GROUP BY ALL"
     )
     return Lines(connection=connection, source="alike", names=own, weight=_WEIGHT)
+
+
+def _has_few(connection: Any, first: str, rows: Callable[[], int]) -> bool:
+    """Return True where by its first rows a long table has far fewer combinations than rows."""
+    counted = f"SELECT *, count(*) AS n FROM ({first}) GROUP BY ALL"
+    ((seen, different, once, twice),) = connection.execute(
+        "SELECT coalesce(sum(n), 0)::BIGINT, count(*), count(*) FILTER (n = 1), count(*) FILTER (n = 2) "
+        f"FROM ({counted})"
+    ).fetchall()
+    if seen < _LONG:
+        return False
+    all_rows, expected = rows(), float(different)
+    if seen < all_rows:
+        expected += once**2 / (2 * max(twice, 1))  # Chao (1984): at least so many, seen or not
+    return expected * _SHARE <= all_rows
+
+
+def _number_of_rows(connection: Any, source: str) -> int:
+    return int(connection.execute(f"SELECT count(*) FROM {source}").fetchall()[0][0])
+
+
+@contextmanager
+def _counted_copy(table: Table, columns: Sequence[str]) -> Iterator[Lines | None]:
+    """Open the combinations of a file that is copied once, where they are few; None where they are not."""
+    copies = _COPIES.get()
+    if copies is None or not isinstance(table, str | Path):
+        yield None
+        return
+    with _connected(None) as (connection, database):
+        copied = copies.copy_of(Path(table), database, counted=True)
+        names = {} if copied is None else _own(read_schema(Path(table)).names, columns)
+        yield None if copied is None else Lines(connection=connection, source=copied, names=names, weight=_WEIGHT)
 
 
 def _read_by_workers(table: Table, names: Sequence[str]) -> SpreadFiles | None:
@@ -340,13 +374,26 @@ def scanned(table: Table, *, threads: int | None = None) -> Iterator[tuple[Any, 
     EngineError
         It cannot be read or counted.
     """
+    with _connected(threads) as (connection, database):
+        yield connection, _scan(connection, table, database)
+
+
+@contextmanager
+def _connected(threads: int | None) -> Iterator[tuple[DuckDBPyConnection, _Database]]:
+    """Connect to the database of this process; what fails in it is reported without a cell.
+
+    Raises
+    ------
+    EngineError
+        Something failed.
+    """
     import duckdb
 
     database = _Database.of(threads)
     connection = database.cursor()
     try:
         connection.execute(_SILENT)
-        yield connection, _scan(connection, table, database)
+        yield connection, database
     except duckdb.Error as error:
         error.args = ()  # it may quote cells, and stays in the context of ours
         database.forget()  # some failures leave a database that answers nothing any more
@@ -452,23 +499,35 @@ def copied_once() -> Iterator[None]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Copies:
-    """Tables in DuckDB, by the state of the file whose rows they have."""
+    """Tables in DuckDB, by the state of the file of which they are, and whether they are combinations of all its cells.
 
-    tables: dict[FileState, tuple[_Database, str]] = field(default_factory=dict)
+    What depends on combinations alone is asked of these: there may be a hundred times as many rows.
+    """
 
-    def copy_of(self, path: Path, database: _Database) -> str | None:
-        """Return the name of the copy of a file in a database; None where it has to be read anew."""
+    tables: dict[tuple[FileState, bool], tuple[_Database, str]] = field(default_factory=dict)
+    many: set[FileState] = field(default_factory=set)
+    """Files that have hardly fewer combinations than rows."""
+
+    def copy_of(self, path: Path, database: _Database, *, counted: bool = False) -> str | None:
+        """Return the name of the copy of a file in a database; None where it has to be read otherwise."""
         state = state_of(path)
-        of, name = self.tables.get(state, (None, ""))
+        of, name = self.tables.get((state, counted), (None, ""))
         if of is database:
             return name
-        if database.key[1] is not None or not _is_worth_a_copy(path):
+        if database.key[1] is not None or not _is_worth_a_copy(path) or (counted and state in self.many):
             return None
         name = f"copy_{next(_NUMBERS)}"
         with closing(database.cursor()) as connection:
             connection.execute(_SILENT)
-            connection.execute(f"CREATE TABLE {name} AS SELECT * FROM {scan_of(connection, path)}")
-        self.tables[state] = (database, name)
+            if counted and not _file_has_few(connection, path):
+                self.many.add(state)
+                return None
+            own = own_names(read_schema(path).names).items()
+            cells = ", ".join(f"{in_quotes(column)} AS {short}" for column, short in own)
+            what = f"{cells}, count(*)::BIGINT AS {_WEIGHT}" if counted else "*"
+            grouped = " GROUP BY ALL" if counted else ""
+            connection.execute(f"CREATE TABLE {name} AS SELECT {what} FROM {scan_of(connection, path)}{grouped}")
+        self.tables[state, counted] = (database, name)
         return name
 
     def forget(self) -> None:
@@ -478,6 +537,19 @@ class _Copies:
         for database, name in self.tables.values():
             with closing(database.cursor()) as connection, suppress(duckdb.Error):
                 connection.execute(f"DROP TABLE IF EXISTS {name}")
+
+
+def _file_has_few(connection: DuckDBPyConnection, path: Path) -> bool:
+    """Return True where by its first rows a file has far fewer combinations of all its cells than rows."""
+    import duckdb
+
+    with closing(iter_batches(path, batch_rows=_FIRST)) as batches, suppress(pa.ArrowException, OSError, duckdb.Error):
+        first = next(batches, None)
+        if first is None:
+            return False
+        connection.register(IN_MEMORY, first.rename_columns(list(own_names(first.schema.names).values())))
+        return _has_few(connection, f"FROM {IN_MEMORY}", partial(count_rows, path))
+    return False  # whoever reads it next says why it cannot be read
 
 
 def _is_worth_a_copy(path: Path) -> bool:

@@ -25,6 +25,7 @@ from anonkit.k_anonymity.search.box_tree import BoxTree
 from anonkit.k_anonymity.search.supported_cuts import declared_cuts, equal_width_cuts, heavy_cuts
 from anonkit.published.recoding import LocalRecoding
 from anonkit.published.recoding.narrowed import NarrowedBoxes
+from anonkit.report.blocks import ColumnFacts
 
 Holders = Sequence[NDArray[np.int64]]
 """Possible person of each row, shape (n_rows,), -1 for nobody: the person, or the value of each candidate for it. None
@@ -307,3 +308,20 @@ def shown_boxes(
         sets.append(tuple(known))
         set_of_boxes.append(found)
     return NarrowedBoxes(sets=tuple(sets), set_indices=tuple(zip(*set_of_boxes, strict=True)))
+
+
+def box_facts(names: Sequence[str], recoding: LocalRecoding) -> dict[str, ColumnFacts]:
+    """Return the share of the cuts that are on each column, and why the others are dropped."""
+    cuts = np.bincount([node.axis for node in recoding.nodes if node is not None], minlength=len(recoding.axes))
+    reason = (
+        "no division by it was kept: others kept more of the target or the detail, or it showed no more than chance"
+    )
+    facts: dict[str, ColumnFacts] = {name: {"reason": reason} for name in names}
+    for axis, n_cuts in zip(recoding.axes, cuts, strict=True):
+        share = float(n_cuts / max(cuts.sum(), 1))
+        facts[axis.name] = {
+            "importance": share,
+            "reason": f"the rows were divided in two {cuts.sum():,} times, {n_cuts:,} of them by this column"
+            + ("" if recoding.narrowed is None else "; boxes show what their rows have of it"),
+        }
+    return facts

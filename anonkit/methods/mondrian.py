@@ -6,10 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from anonkit.k_anonymity.boxes_shown import box_facts
 from anonkit.k_anonymity.coded_axes import boxes_of
 from anonkit.k_anonymity.held_out_labels import all_labels_parameter
-from anonkit.k_anonymity.narrowed_boxes import NarrowedColumn, narrowed_columns
+from anonkit.k_anonymity.narrowed_boxes import NarrowedColumn, box_facts, narrowed_columns
 from anonkit.k_anonymity.preparing import Preparation, Prepared
 from anonkit.k_anonymity.recoding_method import RecodingMethod, SearchResult
 from anonkit.k_anonymity.search.box_tree import grow_boxes

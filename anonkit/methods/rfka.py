@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from anonkit.domains.coded_columns import CodedColumn, FloatArray
 from anonkit.errors import ChoiceError, GuaranteeError, PolicyError, option, spoken
-from anonkit.k_anonymity.boxes_shown import box_facts
 from anonkit.k_anonymity.coded_axes import boxes_of, global_recoding, grouping_of, one_hot_grouping
 from anonkit.k_anonymity.declared_detail import Hierarchy, declared_grouping
 from anonkit.k_anonymity.held_out_labels import all_labels_parameter
-from anonkit.k_anonymity.narrowed_boxes import Pooled, Stretch, holder_counts
+from anonkit.k_anonymity.narrowed_boxes import Pooled, Stretch, box_facts, holder_counts
 from anonkit.k_anonymity.preparing import Preparation, Prepared
 from anonkit.k_anonymity.recoding_method import RecodingMethod, SearchResult, refuse_too_many
 from anonkit.k_anonymity.search.box_tree import guided_boxes, joint_guide, relatedness

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.budget_rules.forest_rule import choice_share
-from anonkit.budget_rules.pair_rule import MOST_CELLS, PairGrid
+from anonkit.budget_rules.pair_rule import MOST_CELLS, AttributeSize, PairGrid, PairRule
 from anonkit.dp_trees.additive_model.class_pairs import groups_of, rule_of, sizes_of
 from anonkit.dp_trees.additive_model.pair_interaction import PairInteraction
 from anonkit.dp_trees.grower import grow
@@ -245,3 +245,20 @@ def test_too_few_rows_three_attributes_or_too_many_levels_are_no_candidate(
     rule = rule_of(joint_schema([((Split.ONE_VS_REST, size), False) for size in sizes]), rows=float(rows), epsilon=2.0)
     assert rule.triples
     assert bool(rule.joint) == is_candidate
+
+
+@pytest.mark.parametrize(("strength", "cells"), [(0.0, 2 * 8), (1e9, 2 * 32)])
+def test_a_pair_is_divided_as_finely_as_its_counts_have_rows_for_their_noise(strength: float, cells: int) -> None:
+    """Of few, into the cells of its table; of three attributes four cells of a number are distinguished."""
+    pair = (AttributeSize(codes=2), AttributeSize(codes=64, cells=64))
+    rule = PairRule(attributes=(*pair, AttributeSize(codes=3)), classes=2, rows=1e9, epsilon=1.0)
+    assert rule.grid((0, 1), strength).cells == cells
+    assert rule.grid((0, 1, 2), strength).cells == 2 * 4 * 3
+    wide = PairRule(attributes=(*pair, AttributeSize(codes=2**19 + 1)), classes=2, rows=1e9, epsilon=1.0)
+    assert rule.grid((0, 1), 1e9).cells > wide.grid((0, 1), 1e9).cells  # each node has a place for each code
+
+
+def test_chance_grows_with_the_root_of_cells_times_rows() -> None:
+    """Of all cells of a table together, in rows."""
+    few, many = (PairRule(attributes=(), classes=2, rows=rows, epsilon=1.0) for rows in (1e4, 4e4))
+    assert many.chance(10) == pytest.approx(2 * few.chance(10)) == pytest.approx(few.chance(40))

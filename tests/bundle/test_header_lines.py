@@ -238,6 +238,10 @@ TABLES: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.quick_cases(
+    *("release-*", "release with noise-*", "apply-*", "audit of a table-*", "validate-*", "reconstruct-*"),
+    *("*-Arrow structs", "*-pandas categories", "*-a stream that fails", "*-one that fails"),
+)
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_no_entry_point_shows_a_cell_of_an_odd_table(entry: str, table: str, made: Path) -> None:

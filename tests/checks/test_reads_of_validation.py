@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -91,6 +92,38 @@ def test_a_block_within_a_block_reads_the_same_copy(tmp_path: Path) -> None:
         data.unlink()
         with table_scans.opened(data) as lines:
             assert lines.connection.execute(f"SELECT count(*) FROM {lines.source}").fetchall() == [(3,)]
+
+
+@pytest.mark.parametrize(("different", "rows"), [(3, 6), (20_000, 20_000)], ids=["few", "many"])
+def test_few_combinations_are_counted_once_for_all_questions(tmp_path: Path, different: int, rows: int) -> None:
+    """A long file of few combinations is copied as these, with the number of their rows; of others there are the rows.
+
+    Row by row the same file is read as it is.
+    """
+    data, numbers = tmp_path / "rows.parquet", np.arange(20_000)
+    values = pa.array([at or None for at in (numbers % different).tolist()])
+    table = pa.table({"n": values, "r": numbers % 4 == 0, "q": numbers % 3 == 0})
+    pq.write_table(table, data)
+
+    with table_scans.copied_once():
+        for names in (["q"], ["n", "q"], ["n"]):
+            with table_scans.combined(data, names) as lines:
+                keys = ", ".join(map(lines.column, names))
+                found = lines.connection.execute(
+                    f"SELECT {keys}, {lines.rows()} FROM {lines.source} GROUP BY ALL"
+                ).fetchall()
+                assert _number(lines) == rows
+            assert Counter({line[:-1]: line[-1] for line in found}) == Counter(
+                zip(*(table.column(name).to_pylist() for name in names), strict=True)
+            )
+        with pytest.raises(EngineError), table_scans.combined(data, ["R"]):
+            pass
+        with table_scans.opened(data, ["n"]) as lines:
+            assert _number(lines) == 20_000
+
+
+def _number(lines: table_scans.Lines) -> int:
+    return int(lines.connection.execute(f"SELECT count(*) FROM {lines.source}").fetchall()[0][0])
 
 
 def test_a_database_that_failed_is_replaced_with_its_copies(tmp_path: Path) -> None:

@@ -18,10 +18,10 @@ import anonkit
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.errors import GuaranteeError
 from anonkit.k_anonymity.coded_axes import boxes_of
-from anonkit.k_anonymity.narrowed_boxes import cut_parts, narrowed_columns
+from anonkit.k_anonymity.narrowed_boxes import box_facts, cut_parts, narrowed_columns
 from anonkit.k_anonymity.search.box_tree import grow_boxes
 from anonkit.k_anonymity.search.equivalence import AtLeastK
-from anonkit.published.recoding import LocalRecoding, recoding_from_dict
+from anonkit.published.recoding import CategoryAxis, IntervalAxis, LocalRecoding, RecodingSplit, recoding_from_dict
 
 ROWS = st.lists(
     st.tuples(
@@ -177,3 +177,24 @@ def test_boxes_show_nodes_of_a_declared_hierarchy() -> None:
     wide = recoding.as_divided.apply(batch)[0]["age"].to_pylist()
     narrow = recoding.apply(batch)[0]["age"].to_pylist()
     assert wide.count("*") >= narrow.count("*")
+
+
+AGE = IntervalAxis(name="age", cuts=(20, 40), has_missing=False)
+SEX = CategoryAxis(name="sex", values=("F", "M"), has_other=False, has_missing=False)
+
+
+def test_shares_are_those_of_the_cuts() -> None:
+    """Two cuts of three by the age; a column without one says why it is dropped."""
+    nodes = (
+        RecodingSplit(axis=0, left=(0,), children=(1, 2)),
+        None,
+        RecodingSplit(axis=0, left=(1,), children=(3, 4)),
+        RecodingSplit(axis=1, left=(0,), children=(5, 6)),
+        None,
+        None,
+        None,
+    )
+    facts = box_facts(["age", "sex", "city"], LocalRecoding(axes=(AGE, SEX), nodes=nodes))
+    assert [facts[name].get("importance") for name in ("age", "sex", "city")] == [2 / 3, 1 / 3, None]
+    assert "3 times, 2 of them by this column" in facts["age"]["reason"]
+    assert "no division by it was kept" in facts["city"]["reason"]

@@ -347,7 +347,7 @@ REFUSED: dict[str, Mutant] = {
         where=SENSITIVITY + "sensitivity_of", old="math.ceil(2 * summed", new="math.ceil(summed",
         method="dp-forest", parameters=READ, policy=OF_MANY),
     "a reading of attributes has twice its rate": Mutant(
-        where=PAIR_QUESTIONS + "asked", old="self.dependence.draw(reading)", new="self.dependence.draw(2 * reading)",
+        where=PAIR_QUESTIONS + "measure", old="self.dependence.draw(reading)", new="self.dependence.draw(2 * reading)",
         method="dp-forest", parameters=READ, policy=OF_MANY),
     "what is asked of pairs is not taken off": Mutant(
         where="anonkit.dp_trees.release.stacked_trees:StackedMethod.plan", old="left -= found.units", new="left -= 0",
@@ -361,12 +361,12 @@ REFUSED: dict[str, Mutant] = {
         parameters=READ, policy=OF_MANY),
     "the histogram of the target is free": Mutant(
         where="anonkit.dp_trees.release.stacked_trees:StackedMethod.plan",
-        old="left = self._row_units - sum(draw_units(draw) for draw in drawn)",
+        old="left = self._row_units - sum(draw_units(draw) for draw in draws)",
         new="left = self._row_units - (0 if counting is None else draw_units(counting))", method="dp-forest",
         policy=OF_NUMBERS),
     "no line tells of the histogram of the target": Mutant(
         where="anonkit.dp_trees.release.stacked_trees:StackedMethod.plan",
-        old="counted=drawn,", new="counted=drawn[:1],",
+        old="counted=draws,", new="counted=draws[:1],",
         method="dp-forest", policy=OF_NUMBERS),
     "the histogram of the target has twice its rate": Mutant(
         where="anonkit.dp_trees.additive_model.target_bins:histogram_draw",
@@ -611,7 +611,7 @@ NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
                old="np.where(negative, -size, size)[accepted]",
                new="np.clip(np.where(negative, -size, size), -2, 2)[accepted]"), each_epsilon),
     "noise with a bias": (
-        Mutant(where="anonkit.mechanisms.discrete_laplace:discrete_laplace", old="= drawn\n", new="= drawn + 1\n"),
+        Mutant(where="anonkit.mechanisms.discrete_laplace:discrete_laplace", old="= values\n", new="= values + 1\n"),
         each_epsilon),
     "Laplace noise at the rate of Gaussian noise": (
         Mutant(where="anonkit.dp_trees.additive_model.histogram_noise:HistogramNoise.added",

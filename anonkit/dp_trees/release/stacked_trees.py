@@ -179,8 +179,8 @@ class StackedMethod(CellMethod, SpikeMethod):
             What was read and chosen of pairs of attributes.
         """
         domains = self._public(policy)
-        drawn = tuple(draw for draw in (counting, None if numbers is None else numbers.draw) if draw is not None)
-        left = self._row_units - sum(draw_units(draw) for draw in drawn)
+        draws = tuple(draw for draw in (counting, None if numbers is None else numbers.draw) if draw is not None)
+        left = self._row_units - sum(draw_units(draw) for draw in draws)
         found = found or PairFindings()
         left -= found.units
         schema = schema_of(domains, 1) if numbers is None else replace(schema_of(domains, 1), classes=numbers.classes)
@@ -207,7 +207,7 @@ class StackedMethod(CellMethod, SpikeMethod):
             rows_per_unit=self.rows_per_unit,
             adjacency=self.neighbours,
             rows=int(rows),
-            counted=drawn,
+            counted=draws,
             found=found,
             lead=lead,
         )

@@ -296,11 +296,11 @@ class SparkWorkers:
         numbers = self.session.range(0, len(items), 1, max(len(items), 1))
 
         def run() -> pa.Table:
-            said = numbers.mapInArrow(work, kinds)
+            messages = numbers.mapInArrow(work, kinds)
             for step in steps:
-                together = said.repartition(groups, "group").sortWithinPartitions("group")
-                said = together.mapInArrow(GroupTask(step=step), kinds)
-            return collected_messages(said, self.session)
+                together = messages.repartition(groups, "group").sortWithinPartitions("group")
+                messages = together.mapInArrow(GroupTask(step=step), kinds)
+            return collected_messages(messages, self.session)
 
         made = during("counting the files of the release", run)
         return list(zip(made.column("group").to_pylist(), made.column("message").to_pylist(), strict=True))

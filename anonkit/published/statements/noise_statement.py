@@ -4,7 +4,7 @@
 Queries of a noise statement: functions of the codes of rows in declared public domains.
 
 Each says in its docstring what one row adds to its answer. A query has no sensitivity of its own: whoever accounts for
-it derives that from these words (`anonkit.mechanisms.statement_loss`, `anonkit.checks.stated`).
+it derives that from these words (`anonkit.mechanisms.query_sensitivity`, `anonkit.checks.stated`).
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ def test_all_are_chosen_where_no_three_of_them_say_as_much(kind: str, chosen: tu
     rule = rule_for(epsilon=1.0, rows=len(rows), attributes=6, classes=2)
     asked = PairQuestions.of(rule, schema, epsilon=1.0, rows=float(len(rows)))
     counter = counter_of(schema, rows)
-    found = [asked.asked(counter, units_of(1.0), Randomness.seeded(seed)).interaction for seed in range(10)]
+    found = [asked.measure(counter, units_of(1.0), Randomness.seeded(seed)).interaction for seed in range(10)]
     assert sum(one is not None and one.pair == chosen for one in found) >= 9
 
 

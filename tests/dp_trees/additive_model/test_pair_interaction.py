@@ -132,7 +132,7 @@ def test_two_on_which_the_class_depends_together_are_chosen(kind: str, pair: tup
     )
     assert 0 < asked.for_choice < Fraction(3, 100)
     counter = counter_of(schema, rows)
-    found = [asked.asked(counter, units_of(1.0), Randomness.seeded(seed)).interaction for seed in range(20)]
+    found = [asked.measure(counter, units_of(1.0), Randomness.seeded(seed)).interaction for seed in range(20)]
     assert sum(one is not None and one.pair == pair for one in found) >= 18
 
 

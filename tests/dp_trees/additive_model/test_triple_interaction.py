@@ -128,7 +128,7 @@ def test_three_are_chosen_where_no_two_of_them_say_anything(kind: str, chosen: t
     rule = rule_for(epsilon=1.0, rows=len(rows), attributes=6, classes=2)
     asked = PairQuestions.of(rule, schema, epsilon=1.0, rows=float(len(rows)))
     counter = counter_of(schema, rows)
-    found = [asked.asked(counter, units_of(1.0), Randomness.seeded(seed)).interaction for seed in range(10)]
+    found = [asked.measure(counter, units_of(1.0), Randomness.seeded(seed)).interaction for seed in range(10)]
     assert sum(one is not None and one.pair == chosen for one in found) >= 9
 
 
