@@ -62,7 +62,7 @@ class ComposedLoss:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AccountLine:
+class PublishedLine:
     """One draw of noise, as it is published."""
 
     name: str
@@ -79,7 +79,7 @@ class AccountLine:
         return hockey_stick(self.weights, self.sensitivity, self.epsilon) <= self.delta
 
 
-def account_of(params: Mapping[str, Any]) -> list[AccountLine]:
+def account_of(params: Mapping[str, Any]) -> list[PublishedLine]:
     """Read the lines of an account.
 
     Raises
@@ -93,13 +93,13 @@ def account_of(params: Mapping[str, Any]) -> list[AccountLine]:
     return lines
 
 
-def _line(raw: Mapping[str, Any]) -> AccountLine:
+def _line(raw: Mapping[str, Any]) -> PublishedLine:
     if set(raw) != _LINE or raw["mechanism"] != _MECHANISM:
         raise ReleaseFormatError("a line of the account is of a mechanism that cannot be worked out")
     weights, (sensitivity, times) = integers(raw["weights"]), integers([raw["sensitivity"], raw["times"]])
     if len(weights) % 2 == 0 or min(weights) < 0 or not any(weights) or sensitivity < 1 or times < 1:
         raise ReleaseFormatError("a line of the account has weights, a sensitivity or a number that cannot be")
-    return AccountLine(
+    return PublishedLine(
         name=str(raw["name"]),
         weights=tuple(weights),
         sensitivity=sensitivity,
@@ -145,12 +145,12 @@ def exponential(exponent: Fraction, *, is_above: bool) -> Fraction:
         return Fraction(power + margin if is_above else power - margin)
 
 
-def composed(lines: Sequence[AccountLine], changed_rows: int) -> ComposedLoss:
+def composed(lines: Sequence[PublishedLine], changed_rows: int) -> ComposedLoss:
     """Add up what neighbours that differ in some rows pay for all lines together.
 
     Parameters
     ----------
-    lines : sequence of AccountLine
+    lines : sequence of PublishedLine
     changed_rows : int
         Rows in which neighbouring tables differ, 1 or more.
     """

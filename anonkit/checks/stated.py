@@ -44,7 +44,7 @@ from numpy.typing import NDArray
 from anonkit.checks.central_noise import CountDifference, shown_checks
 from anonkit.checks.noise_laws import Noise, SameRows
 from anonkit.checks.sameness import differing, none_of, same, same_figure
-from anonkit.checks.stated_params import COUNT, MODE, RANK, SUM, StatedDraw, StatedRelease, labels_of, read_statement
+from anonkit.checks.stated_params import COUNT, MODE, RANK, SUM, PublishedDraw, StatedRelease, labels_of, read_statement
 from anonkit.checks.stated_rows import half_cell, row_checks
 from anonkit.errors import ReleaseFormatError, refusing_damage
 from anonkit.promises.guarantee import Check
@@ -57,7 +57,7 @@ _MOST_ROWS = 1000
 _MOST_KINDS_OF_ROWS = 1 << 16
 
 
-def change_of(release: StatedRelease, draw: StatedDraw) -> int:
+def change_of(release: StatedRelease, draw: PublishedDraw) -> int:
     """Return the sensitivity to one row: the L1 sum of the changes of numbers, or the range of those of scores."""
     query = draw.query
     if query.kind == SUM:
@@ -67,7 +67,7 @@ def change_of(release: StatedRelease, draw: StatedDraw) -> int:
     return {COUNT: 1, MODE: 1}[query.kind]
 
 
-def loss_of_draw(release: StatedRelease, draw: StatedDraw) -> Fraction:
+def loss_of_draw(release: StatedRelease, draw: PublishedDraw) -> Fraction:
     """Return the loss of a row that a draw reads."""
     return draw.rate * change_of(release, draw) * _STEP
 
@@ -142,7 +142,7 @@ def noise_checks(release: StatedRelease) -> Iterator[Check]:
 
     A statement is made before any row is read: no draw decides on another, as the e-values require.
     """
-    tables: dict[tuple[tuple[str, int], ...], list[StatedDraw]] = defaultdict(list)
+    tables: dict[tuple[tuple[str, int], ...], list[PublishedDraw]] = defaultdict(list)
     for draw in release.draws:
         if draw.query.kind == COUNT:
             tables[tuple(sorted(draw.where.items()))].append(draw)
@@ -154,11 +154,11 @@ def noise_checks(release: StatedRelease) -> Iterator[Check]:
     )
 
 
-def _closest(release: StatedRelease, draws: Sequence[StatedDraw]) -> list[tuple[StatedDraw, StatedDraw]]:
+def _closest(release: StatedRelease, draws: Sequence[PublishedDraw]) -> list[tuple[PublishedDraw, PublishedDraw]]:
     """Return disjoint pairs of draws, those first that count the most cells twice."""
     first = draws[:_MOST_TABLES]
     pairs = sorted(itertools.combinations(first, 2), key=lambda pair: -_shared_cells(release, *pair))
-    chosen: list[tuple[StatedDraw, StatedDraw]] = []
+    chosen: list[tuple[PublishedDraw, PublishedDraw]] = []
     used: set[str] = set()
     for one, other in pairs:
         if not used & {one.name, other.name}:
@@ -167,16 +167,16 @@ def _closest(release: StatedRelease, draws: Sequence[StatedDraw]) -> list[tuple[
     return chosen
 
 
-def _neighbours(draws: Sequence[StatedDraw], start: int) -> list[tuple[StatedDraw, StatedDraw]]:
+def _neighbours(draws: Sequence[PublishedDraw], start: int) -> list[tuple[PublishedDraw, PublishedDraw]]:
     """Return disjoint pairs of draws one after the other, from a first one on."""
     return list(zip(draws[start::2], draws[start + 1 :: 2], strict=False))
 
 
-def _shared(first: StatedDraw, second: StatedDraw) -> list[str]:
+def _shared(first: PublishedDraw, second: PublishedDraw) -> list[str]:
     return [name for name in first.query.by if name in second.query.by]
 
 
-def _shared_cells(release: StatedRelease, first: StatedDraw, second: StatedDraw) -> int:
+def _shared_cells(release: StatedRelease, first: PublishedDraw, second: PublishedDraw) -> int:
     return math.prod(release.domains[name].size for name in _shared(first, second))
 
 
@@ -185,7 +185,7 @@ def _difference(counted: SameRows) -> CountDifference:
     return CountDifference(value=one - other, parts=(*noise, *other_noise))
 
 
-def _twice(release: StatedRelease, first: StatedDraw, second: StatedDraw) -> Iterator[SameRows]:
+def _twice(release: StatedRelease, first: PublishedDraw, second: PublishedDraw) -> Iterator[SameRows]:
     """Yield the counts by the columns that two tables share, once by each: of all rows where they share none."""
     shared = _shared(first, second)
     one, of_one = _margin(release, first, shared)
@@ -194,7 +194,7 @@ def _twice(release: StatedRelease, first: StatedDraw, second: StatedDraw) -> Ite
         yield SameRows(values=(mine, yours), noise=((Noise(first.rate, of_one),), (Noise(second.rate, of_other),)))
 
 
-def _margin(release: StatedRelease, draw: StatedDraw, columns: Sequence[str]) -> tuple[NDArray[np.int64], int]:
+def _margin(release: StatedRelease, draw: PublishedDraw, columns: Sequence[str]) -> tuple[NDArray[np.int64], int]:
     """Return the sums of a table by some of its columns, flat, and how many cells went into each."""
     by = draw.query.by
     table = np.array(draw.numbers, dtype=np.int64).reshape([release.domains[name].size for name in by])
@@ -267,7 +267,7 @@ def _column_checks(release: StatedRelease, params: Mapping[str, Any], report: Ma
 # --- draws in words ----------------------------------------------------------------------------------------------
 
 
-def _described(release: StatedRelease, draw: StatedDraw) -> dict[str, Any]:
+def _described(release: StatedRelease, draw: PublishedDraw) -> dict[str, Any]:
     """Return the report's entry of a draw: its query in words, and how far its noise reaches."""
     query = draw.query
     by = f" by {', '.join(query.by)}" if query.by else ""

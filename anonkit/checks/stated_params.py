@@ -49,7 +49,7 @@ class StatedQuery:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StatedDraw:
+class PublishedDraw:
     """One draw, and the numbers that it published."""
 
     name: str
@@ -67,7 +67,7 @@ class StatedRelease:
 
     domains: Mapping[str, PublicDomain]
     """Of each column that a query may read."""
-    draws: tuple[StatedDraw, ...]
+    draws: tuple[PublishedDraw, ...]
     shows: str
     """`CELL_ROWS` or `VALUE_LINES`."""
     shown: str | None
@@ -75,7 +75,7 @@ class StatedRelease:
     adjacency: str
     rows_per_unit: int
 
-    def draw(self, name: str | None) -> StatedDraw:
+    def draw(self, name: str | None) -> PublishedDraw:
         """Return the draw of a name."""
         return next(draw for draw in self.draws if draw.name == name)
 
@@ -148,7 +148,7 @@ def _domain(raw: object) -> PublicDomain:
 # --- draws -------------------------------------------------------------------------------------------------------
 
 
-def _draw(raw: object, value: object, domains: Mapping[str, PublicDomain]) -> StatedDraw:
+def _draw(raw: object, value: object, domains: Mapping[str, PublicDomain]) -> PublishedDraw:
     draw, published = _object(raw, "name", "query", "law", "rate", "where"), _object(value, "draw", "numbers")
     query, law = _query(draw["query"]), _text(draw["law"])
     if law not in LAWS[query.kind]:
@@ -159,7 +159,7 @@ def _draw(raw: object, value: object, domains: Mapping[str, PublicDomain]) -> St
     where = _where(draw["where"], domains)
     if _text(published["draw"]) != _text(draw["name"]):
         raise ReleaseFormatError("the values of the params are not those of its draws")
-    made = StatedDraw(
+    made = PublishedDraw(
         name=draw["name"], query=query, law=law, rate=rate, where=where, numbers=tuple(integers(published["numbers"]))
     )
     _refuse_unfit(made, domains)
@@ -189,7 +189,7 @@ def _where(raw: object, domains: Mapping[str, PublicDomain]) -> dict[str, int]:
     return where
 
 
-def _refuse_unfit(draw: StatedDraw, domains: Mapping[str, PublicDomain]) -> None:
+def _refuse_unfit(draw: PublishedDraw, domains: Mapping[str, PublicDomain]) -> None:
     """Refuse a draw whose query does not fit the domains, or whose numbers are not those of its query."""
     query = draw.query
     if query.kind in (SUM, RANK) and (domains[query.of].bounds is None or domains[query.of].cells < 2):

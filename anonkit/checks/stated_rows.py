@@ -21,7 +21,7 @@ from anonkit.checks.stated_params import (
     COUNT,
     MODE,
     SUM,
-    StatedDraw,
+    PublishedDraw,
     StatedRelease,
     labels_of,
 )
@@ -135,7 +135,9 @@ def _lines(release: StatedRelease) -> Iterator[dict[str, Any]]:
             yield {_DRAW: draw.name, **within, **place, **_figure(draw, number, release, labels)}
 
 
-def _figure(draw: StatedDraw, number: int, release: StatedRelease, labels: Mapping[str, list[str]]) -> dict[str, Any]:
+def _figure(
+    draw: PublishedDraw, number: int, release: StatedRelease, labels: Mapping[str, list[str]]
+) -> dict[str, Any]:
     """Return the published number of a line."""
     query = draw.query
     if query.kind == COUNT:

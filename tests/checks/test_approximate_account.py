@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.checks.approximate_account import (
-    AccountLine,
+    PublishedLine,
     account_of,
     approximate_checks,
     composed,
@@ -74,10 +74,10 @@ def test_the_exponential_is_enclosed(exponent: Fraction) -> None:
     assert series is None or below < series + Fraction(1, 10**50) < above + Fraction(2, 10**50)
 
 
-def line(weights: list[int], epsilon: Fraction, times: int = 1) -> AccountLine:
+def line(weights: list[int], epsilon: Fraction, times: int = 1) -> PublishedLine:
     """A line that states no less than its noise costs."""
     delta = hockey_stick(weights, 1, epsilon)
-    return AccountLine(name="n", weights=tuple(weights), sensitivity=1, times=times, epsilon=epsilon, delta=delta)
+    return PublishedLine(name="n", weights=tuple(weights), sensitivity=1, times=times, epsilon=epsilon, delta=delta)
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(1)])
