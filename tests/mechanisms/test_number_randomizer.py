@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtri
 
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.number_randomizer import NumberRandomizer, drawn, normal_quantile
+from anonkit.mechanisms.number_randomizer import NumberRandomizer, normal_quantile, samples_of
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.transformed_response import PUBLISHED, ContinuousDraw, TransformedResponse
 from anonkit.randomness import Randomness
@@ -80,7 +80,7 @@ def test_one_value_is_published_with_the_distribution_of_a_x_plus_b(shapes: tupl
     mechanism = TransformedResponse(multiplier=a, offset=b, centre=2.0, scale=3.0)
     shown = NumberRandomizer(mechanism).randomize(np.full(20_000, value), key=KEY, stream=0)
     words = Randomness.seeded(7).words(40_000)
-    separate = 2.0 + drawn(a, words[:20_000]) * (value - 2.0) + 3.0 * drawn(b, words[20_000:])
+    separate = 2.0 + samples_of(a, words[:20_000]) * (value - 2.0) + 3.0 * samples_of(b, words[20_000:])
     assert ks_2samp(shown, separate).pvalue > 1e-3
 
 
@@ -88,7 +88,7 @@ def test_one_value_is_published_with_the_distribution_of_a_x_plus_b(shapes: tupl
 def test_draws_have_their_mean_and_variance(shape: str) -> None:
     """Both families, within 5 standard errors; uniform ones stay within their support."""
     draw = ContinuousDraw(mean=2.0, variance=9.0, shape=shape)  # type: ignore[arg-type]
-    values = drawn(draw, Randomness.seeded(3).words(200_000))
+    values = samples_of(draw, Randomness.seeded(3).words(200_000))
     assert values.mean() == pytest.approx(2.0, abs=5 * 3 / math.sqrt(200_000))
     assert values.var() == pytest.approx(9.0, rel=0.03)
     if shape == "uniform":
@@ -98,7 +98,7 @@ def test_draws_have_their_mean_and_variance(shape: str) -> None:
 def test_extreme_words_give_finite_draws() -> None:
     """The smallest and the largest word are no infinity."""
     words = np.array([0, 2**64 - 1], dtype=np.uint64)
-    assert np.all(np.isfinite(drawn(ContinuousDraw(mean=0, variance=1), words)))
+    assert np.all(np.isfinite(samples_of(ContinuousDraw(mean=0, variance=1), words)))
 
 
 def test_published_numbers_lie_on_the_grid() -> None:
@@ -141,7 +141,7 @@ def test_a_draw_without_variance_is_its_mean() -> None:
     words = np.array([0, 1, 2**63, 2**64 - 1], dtype=np.uint64)
     for shape in ("normal", "uniform"):
         draw = ContinuousDraw(mean=2.5, variance=0, shape=shape)  # type: ignore[arg-type]
-        assert drawn(draw, words).tolist() == [2.5] * 4
+        assert samples_of(draw, words).tolist() == [2.5] * 4
 
 
 def test_clear_numbers_are_published_as_they_are() -> None:

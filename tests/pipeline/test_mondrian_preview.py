@@ -139,20 +139,20 @@ def test_the_owner_alone_reads_it(tmp_path: Path, capfd: pytest.CaptureFixture[s
 
 
 @given(
-    is_asked=st.booleans(),
+    is_declared=st.booleans(),
     is_at_terminal=st.booleans(),
     quiet=st.booleans(),
     dry_run=st.booleans(),
     method=st.sampled_from(["rfka", "mondrian", "datafly", "incognito", "safepub", "dp-nb", "rr", None]),
 )
 def test_a_terminal_is_told_after_a_dry_run_where_no_noise_is_drawn(
-    is_asked: bool, is_at_terminal: bool, quiet: bool, dry_run: bool, method: str | None
+    is_declared: bool, is_at_terminal: bool, quiet: bool, dry_run: bool, method: str | None
 ) -> None:
     """A dry run measures the source under k-anonymity as a release does; under noise only on request."""
-    reader = OwnerAsReader(is_asked=is_asked, is_at_terminal=is_at_terminal)
+    reader = OwnerAsReader(is_declared=is_declared, is_at_terminal=is_at_terminal)
     found = reader.has_it_measured(quiet=quiet, dry_run=dry_run, method=method)
     searches = method in ("rfka", "mondrian", "datafly", "incognito")
-    assert found is (reader.reads(quiet=quiet) and (is_asked or not dry_run or searches))
+    assert found is (reader.reads(quiet=quiet) and (is_declared or not dry_run or searches))
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import public_domains
 from anonkit.published.randomized_table import PublishedTable
 from anonkit.randomized_response.randomized_draft import (
-    ASKED_COLUMN,
+    ANSWERED_COLUMN,
     assumptions_of,
     draft_randomized,
     local_promise,
@@ -98,7 +98,7 @@ def test_the_draft_has_a_budget_line_for_each_column_and_the_schema_of_its_answe
     with LocalEngine() as engine:
         source = engine.scan(rows, POLICY)
         draft = draft_randomized(source, POLICY, engine, Randomness.seeded(1), table, public_domains(POLICY))
-        assert draft.data.schema.names == ["job", "sex", "ill", ASKED_COLUMN]
+        assert draft.data.schema.names == ["job", "sex", "ill", ANSWERED_COLUMN]
     lines: Any = draft.details["budget"]
     assert {line["name"] for line in lines["per_attribute"]} == set(table.losses)
     assert lines["epsilon"] == pytest.approx(table.record_epsilon)
@@ -107,7 +107,7 @@ def test_the_draft_has_a_budget_line_for_each_column_and_the_schema_of_its_answe
 
 def test_a_column_that_is_called_as_the_release_needs_is_refused() -> None:
     """The name of the column that says which attribute a row answers."""
-    policy = Policy.from_dict({"columns": {**COLUMNS, ASKED_COLUMN: {"categories": ["x", "y"]}}})
+    policy = Policy.from_dict({"columns": {**COLUMNS, ANSWERED_COLUMN: {"categories": ["x", "y"]}}})
     table = table_of(allocation="sample")
     with LocalEngine() as engine:
         source, domains = (

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from anonkit.domains.found_domains import FindingLine, FoundDomains
 from anonkit.dp_trees.release.delta_method import PUBLIC_COLUMNS, DeltaMethod
 from anonkit.errors import ParameterError, PolicyError
-from anonkit.mechanisms.accounting import LAPLACE
 from anonkit.methods import make_method
 from anonkit.policy.declaration import Policy
+from anonkit.published.noisy_tables import LAPLACE
 
 COLUMNS: dict[str, Any] = {
     "job": {"role": "quasi_identifier"},

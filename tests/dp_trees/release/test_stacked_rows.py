@@ -30,7 +30,10 @@ FOUND = run(LEARNED, *table(6_000), epsilon=4.0)
 def drawn(policy: Policy) -> tuple[np.ndarray, np.ndarray]:
     """Labels, and the codes of the cells of each attribute, of some thousand rows."""
     rows = StackedRows(
-        forest=FOUND.forest, scores=FOUND.scores, world=FOUND.world, code_rules=shown_rules(policy, SCHEMA, None).code_rules
+        forest=FOUND.forest,
+        scores=FOUND.scores,
+        world=FOUND.world,
+        code_rules=shown_rules(policy, SCHEMA, None).code_rules,
     )
     numbers = FOUND.world.numbers(FOUND.world.rows, UniformStream(Randomness.seeded(1)))
     labels, *shown = rows(numbers, Randomness.seeded(2))
@@ -85,7 +88,7 @@ def test_parts_cover_all_rows_and_are_never_too_large(n_rows: int, size: int) ->
 def test_a_class_without_a_chance_is_never_drawn() -> None:
     """Not where rounding leaves the sum of the others below one."""
     chances = np.tile([0.25, 0.0, 0.75 - 1e-3, 0.0], (4_000, 1))
-    labels = stacked_rows._drawn(chances, UniformStream(Randomness.seeded(3)))
+    labels = stacked_rows._sampled_classes(chances, UniformStream(Randomness.seeded(3)))
     assert set(labels.tolist()) == {0, 2}
     assert (labels == 0).mean() == pytest.approx(0.25, abs=0.03)
 
