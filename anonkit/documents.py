@@ -5,7 +5,7 @@ A frozen dataclass that is a `ParamsPart` or a `ReportPart` declares its own par
 keys, in their order. `named` gives a field another key, and `left_out` leaves it out where it has its default. Where a
 key is no field, the class lists all keys:
 
-* `purpose=draw.purpose` writes an attribute of an attribute under the key `purpose`;
+* `purpose=draw.name` writes an attribute of an attribute under the key `purpose`;
 * `weight?=noise` leaves the key out where the attribute is None or false;
 * `**grid` writes the keys of the attribute `grid` among the others.
 

@@ -215,9 +215,8 @@ def _names_on(page: str) -> list[str | None]:
     A page of files without a name has `NAME` there; none at all where the string can be the name of no file.
     """
     name = html.unescape(page.partition("<dt><code>")[2].partition(f"{DATA}</code></dt>")[0])
-    if not 0 < len(name) <= _LONGEST_NAME or "/" in name:
-        return []
-    return [name] if name != _NAMELESS else [None, name]
+    given: list[str | None] = [name] if name != _NAMELESS else [None, name]
+    return given if 0 < len(name) <= _LONGEST_NAME and "/" not in name else []
 
 
 def _wrong_in(

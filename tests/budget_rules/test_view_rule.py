@@ -31,10 +31,10 @@ class Answers:
     by_purpose: Mapping[str, float]
     asked: list[ReadingQuery] = field(default_factory=list)
 
-    def read(self, asked: ReadingQuery) -> float:
+    def read(self, reading: ReadingQuery) -> float:
         """Look up an answer."""
-        self.asked.append(asked)
-        return self.by_purpose.get(asked.purpose, 0.0)
+        self.asked.append(reading)
+        return self.by_purpose.get(reading.purpose, 0.0)
 
 
 def amounts_of(epsilon: float, delta: float) -> tuple[Amount, ...]:

@@ -99,7 +99,7 @@ def test_the_draft_has_a_budget_line_for_each_column_and_the_schema_of_its_answe
         source = engine.scan(rows, POLICY)
         draft = draft_randomized(source, POLICY, engine, Randomness.seeded(1), table, public_domains(POLICY))
         assert draft.data.schema.names == ["job", "sex", "ill", ANSWERED_COLUMN]
-    lines: Any = draft.details["budget"]
+    lines: Any = draft.statement.budget
     assert {line["name"] for line in lines["per_attribute"]} == set(table.losses)
     assert lines["epsilon"] == pytest.approx(table.record_epsilon)
     assert draft.rows == {"in": 18, "suppressed": 0}

@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.errors import ParameterError, PolicyError
+from anonkit.mechanisms.accounting import draw_epsilon
+from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.methods.dp_tables import DPTables
 from anonkit.policy.column_declarations import Column
 from anonkit.policy.declaration import Policy
@@ -23,8 +25,8 @@ def test_weights_and_groups_decide_the_shares() -> None:
     draws = DPTables(epsilon=1.0, aggregate=("sex", "ward weight 2", "sex, ward weight 0.5", "sum(age)")).account(
         POLICY
     )
-    assert [draw.sensitivity for draw in draws.draws] == [1, 9_000_000]
-    shares = [draw.epsilon for draw in draws.draws]
+    assert [sensitivity_of(draw.query) for draw in draws.draws] == [1, 9_000_000]
+    shares = [draw_epsilon(draw) for draw in draws.draws]
     assert shares[0] / shares[1] == pytest.approx(2 * 8**0.5, rel=1e-6)
 
 
