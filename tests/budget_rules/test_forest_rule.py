@@ -237,8 +237,8 @@ def test_attributes_depend_on_each_other_from_a_share_of_the_rows_on(distance: f
 def test_overlapping_evidence_of_more_attributes_weighs_the_less() -> None:
     """None where no more are measured; a rare class has fewer regions, an even table as many as before."""
     rule = rule_for(epsilon=0.1, rows=3_800, attributes=30, classes=2)
-    assert rule.asking(rule.asked) == rule
-    assert rule.asking(30).attribute_weight < rule.asking(20).attribute_weight < rule.attribute_weight
+    assert rule.measuring(rule.measured) == rule
+    assert rule.measuring(30).attribute_weight < rule.measuring(20).attribute_weight < rule.attribute_weight
     deep = rule_for(epsilon=1.0, rows=64_000, attributes=5, classes=2)
     even, rare = (
         deep.for_classes(counts, epsilon=Fraction(1), attributes=5) for counts in ([32_000, 32_000], [63_999, 1])
