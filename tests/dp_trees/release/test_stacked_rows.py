@@ -30,7 +30,10 @@ FOUND = run(LEARNED, *table(6_000), epsilon=4.0)
 def drawn(policy: Policy) -> tuple[np.ndarray, np.ndarray]:
     """Labels, and the codes of the cells of each attribute, of some thousand rows."""
     rows = StackedRows(
-        forest=FOUND.forest, scores=FOUND.scores, world=FOUND.world, code_rules=shown_rules(policy, SCHEMA, None).code_rules
+        forest=FOUND.forest,
+        scores=FOUND.scores,
+        world=FOUND.world,
+        code_rules=shown_rules(policy, SCHEMA, None).code_rules,
     )
     numbers = FOUND.world.numbers(FOUND.world.rows, UniformStream(Randomness.seeded(1)))
     labels, *shown = rows(numbers, Randomness.seeded(2))
