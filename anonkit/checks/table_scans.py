@@ -501,7 +501,7 @@ def copied_once() -> Iterator[None]:
 class _Copies:
     """Tables in DuckDB, by the state of the file of which they are, and whether they are combinations of all its cells.
 
-    What depends on combinations alone is computed from these: there may be a hundred times as many rows.
+    What depends on combinations alone is counted in these: there may be a hundred times as many rows.
     """
 
     tables: dict[tuple[FileState, bool], tuple[_Database, str]] = field(default_factory=dict)
