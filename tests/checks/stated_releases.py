@@ -23,8 +23,8 @@ from anonkit.published.statements.noise_statement import (
     CellRows,
     Count,
     ModeScore,
-    PublishedDraw,
     RankScore,
+    StatedDraw,
     Statement,
     Sum,
     ValueLines,
@@ -68,7 +68,7 @@ class RowsByCells(StatedMethod):
             CellRows(of="values"),
         )
 
-    def _of_each_sex(self, columns: Any, share: Fraction) -> Iterator[PublishedDraw]:
+    def _of_each_sex(self, columns: Any, share: Fraction) -> Iterator[StatedDraw]:
         for code in (0, 1):
             yield self.draw(f"age where {code}", Sum(of="age"), columns, share=share, where={"sex": code})
 
