@@ -170,4 +170,4 @@ def test_messages_of_a_group_come_together() -> None:
     """Dealt by one task, worked on by another one, sorted by group between them as Spark does."""
     dealt = done(DealTask(deal=letters_of, items=["abca", "cc"]), tasks(0, 1))
     found = done(GroupTask(step=counted), dealt.sort_by("group").to_batches(max_chunksize=2)).to_pydict()
-    assert dict(zip(map(chr, found["group"]), found["said"], strict=True)) == {"a": b"2", "b": b"1", "c": b"3"}
+    assert dict(zip(map(chr, found["group"]), found["message"], strict=True)) == {"a": b"2", "b": b"1", "c": b"3"}
