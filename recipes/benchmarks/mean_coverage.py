@@ -37,7 +37,8 @@ def found(table: Table, method: str, epsilon: float, releases: int) -> list[tupl
                 name, mean = column["name"], column["mean"]
                 numbers = source[name].dropna().clip(*table.columns[name]["bounds"])
                 spread = float(numbers.std())
-                near = abs(float(rows[name].mean()) - numbers.mean()) <= spread / 2
+                of_rows = rows[name].mean()  # none where noise left no row with a number
+                near = bool(pd.notna(of_rows)) and abs(float(of_rows) - numbers.mean()) <= spread / 2
                 held = mean["low"] <= numbers.mean() <= mean["high"]
                 out.append((bool(held), (mean["high"] - mean["low"]) / spread, mean["of_the_rows"], bool(near)))
     return out
