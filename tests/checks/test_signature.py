@@ -17,23 +17,11 @@ from anonkit.checks.signature import Envelope
 from anonkit.cli import anonkit as program
 from anonkit.cli.boundary import run
 from anonkit.errors import ParameterError, ReleaseFormatError
+from tests.bundle import test_signing
 from tests.bundle.test_signing import SIDECARS, make_keys, release
 
-
-@pytest.fixture(scope="module")
-def keys(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The owner's private and public key."""
-    if shutil.which("openssl") is None:
-        pytest.skip("OpenSSL is not installed")
-    return make_keys(tmp_path_factory.mktemp("keys"))
-
-
-@pytest.fixture(scope="module")
-def signed(
-    tmp_path_factory: pytest.TempPathFactory, small_customers: pa.Table, keys: tuple[Path, Path]
-) -> anonkit.Release:
-    """A signed release on disk."""
-    return release(small_customers, tmp_path_factory.mktemp("signed") / "out.parquet", sign=keys[0])
+keys, signed = test_signing.keys, test_signing.signed
+"""The owner's private and public key, and a signed release on disk."""
 
 
 def copy_of(release: anonkit.Release, folder: Path) -> Path:

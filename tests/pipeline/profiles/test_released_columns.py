@@ -108,27 +108,20 @@ def test_labels_are_read_by_their_bounds(tmp_path: Path) -> None:
     ages = [18 + (at * 7) % 82 for at in range(ROWS)]
     policy = {"columns": {"age": {"bounds": [0, 100], "ladder": [5]}, "sex": {"categories": ["f", "m"]}}}
     table = pa.table({"age": ages, "sex": SEXES})
-    whole = anonkit.release(
-        table,
-        method="mondrian",
-        k=20,
-        policy=policy,
-        no_target=True,
-        utility=False,
-        output=tmp_path / "a.parquet",
-        ledger=None,
+    whole, fine = (
+        anonkit.release(
+            table,
+            method="mondrian",
+            k=k,
+            policy=policy,
+            no_target=True,
+            utility=False,
+            output=tmp_path / f"{k}.parquet",
+            ledger=None,
+        )
+        for k in (20, 2)
     )
-    assert _state(release_profile(tmp_path / "a.parquet", HARBOR), "C") is EvidenceState.EVIDENCE
-    fine = anonkit.release(
-        table,
-        method="mondrian",
-        k=2,
-        policy=policy,
-        no_target=True,
-        utility=False,
-        output=tmp_path / "b.parquet",
-        ledger=None,
-    )
+    assert _state(release_profile(tmp_path / "20.parquet", HARBOR), "C") is EvidenceState.EVIDENCE
     assert _state(release_profile(fine, HARBOR), "C") is EvidenceState.AGAINST
     assert whole.report["method"] == {**fine.report["method"], "parameters": whole.report["method"]["parameters"]}
 
