@@ -122,6 +122,27 @@ def test_few_combinations_are_counted_once_for_all_questions(tmp_path: Path, dif
             assert _number(lines) == 20_000
 
 
+def test_a_file_without_rows_has_no_combinations(tmp_path: Path) -> None:
+    """Its columns are there all the same."""
+    data = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"q": pa.array([], pa.string())}), data)
+
+    with table_scans.copied_once(), table_scans.combined(data, ["q"]) as lines:
+        assert _number(lines) == 0
+
+
+def test_a_file_whose_rows_are_damaged_is_refused(tmp_path: Path) -> None:
+    """Its footer is whole: the failure shows where its combinations are looked for, and refuses it where it is read."""
+    data = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"q": ["a", "a", "b"]}), data, compression="none")
+    damaged = bytearray(data.read_bytes())
+    damaged[4:44] = b"\xff" * 40
+    data.write_bytes(damaged)
+
+    with table_scans.copied_once(), pytest.raises(EngineError), table_scans.combined(data, ["q"]) as lines:
+        _number(lines)
+
+
 def _number(lines: table_scans.Lines) -> int:
     return int(lines.connection.execute(f"SELECT count(*) FROM {lines.source}").fetchall()[0][0])
 
