@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from anonkit.auditing.epsilon_audit import lower_bound
+from anonkit.mechanisms.accounting import draw_epsilon
 from anonkit.methods.edprf import EDPRF
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
@@ -84,7 +85,7 @@ def test_half_of_the_claim_is_lost_and_no_more() -> None:
         abs(math.log(law_of_permute_and_flip([0, n], rates[1])[0] / law_of_permute_and_flip([0, n + 1], rates[1])[0]))
         for n in range(40)
     ]
-    assert max(label) == pytest.approx(plan.leaf_draws(1)[0].epsilon)
+    assert max(label) == pytest.approx(draw_epsilon(plan.leaf_draws(1)[0]))
 
 
 def test_an_audit_finds_the_half_and_not_the_claim() -> None:

@@ -244,7 +244,7 @@ def test_few_rows_of_many_attributes_are_learned_from() -> None:
     fresh, truth = _factor(2, 1_000, 30)
     right: dict[int, list[float]] = {4: [], 30: []}
     for asked, seed in itertools.product(right, range(30)):
-        found = _few_rows(seed, codes, labels, asked=asked)
+        found = _few_rows(seed, codes, labels, measured=asked)
         scores = found.scores.logarithms(places_of(found.forest, fresh), fresh)
         right[asked].append(float((scores.argmax(axis=1) == truth).mean()))
     assert _few_rows(0, codes, labels).plan.rule.measured == 4
