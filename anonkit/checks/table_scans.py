@@ -9,6 +9,7 @@ here, in its own DuckDB, and hands out combinations; rows reach this machine onl
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -458,6 +459,16 @@ class _Database:
             is_empty = False
         if not is_empty:
             self.forget()
+
+
+@atexit.register
+def _close_databases() -> None:
+    """Close the databases of this process as it ends: DuckDB lists on stderr what is open then.
+
+    Those that a fork copied belong to the process that opened them, with its threads.
+    """
+    for key in [key for key in _OPEN if key[0] == os.getpid()]:
+        del _OPEN[key]
 
 
 def _scan(connection: DuckDBPyConnection, table: Table, database: _Database) -> str:

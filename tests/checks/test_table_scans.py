@@ -15,6 +15,7 @@ from part_workers import Elsewhere, without_rows
 
 from anonkit.bundle.data_files import parts_of
 from anonkit.bundle.part_workers import read_by
+from anonkit.checks import table_scans
 from anonkit.checks.disclosure import measure
 from anonkit.checks.table_scans import combined, count_combinations, scanned
 from anonkit.errors import EngineError
@@ -121,6 +122,20 @@ CELLS = pa.table(
         "person": ["1", "1", "2", "3", "4", None, "5", "5"],
     }
 )
+
+
+def test_databases_are_closed_as_the_process_ends_but_those_of_another() -> None:
+    """A connection that a fork copied has its threads elsewhere."""
+    with table_scans.opened(pa.table({"n": [1]})):
+        pass
+    mine = table_scans._Database.of(None)
+    copied = (0, None)
+    table_scans._OPEN[copied] = mine
+    try:
+        table_scans._close_databases()
+        assert list(table_scans._OPEN) == [copied]
+    finally:
+        del table_scans._OPEN[copied]
 
 
 def folder_of(table: pa.Table, folder: Path, each: int) -> Path:
