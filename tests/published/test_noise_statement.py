@@ -79,6 +79,29 @@ def _refusal(query: Query, law: str) -> str:
     return ""
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"times": 2},
+        {"level": 0},
+        {"level": 0, "ends_path": True},
+        {"law": "exponential", "in_rho": True},
+        {"column": "n"},
+    ],
+        {"times": 2},
+        {"level": 0},
+        {"level": 0, "ends_path": True},
+        {"law": "exponential", "in_rho": True},
+        {"column": "n"},
+    ],
+    ids=["repeated", "in a tree", "in a leaf", "paid in rho", "with another name"],
+)
+def test_a_draw_that_the_params_would_not_state_whole_is_refused(more: dict[str, Any]) -> None:
+    """Its JSON has name, query, law, rate and restrictions: a checker would add up less than the owner."""
+    with pytest.raises(ParameterError, match="made once"):
+        StatedDraw(**{"name": "d", "query": ModeScore(of="sex"), "law": "permute-and-flip", "rate": 1 << 50} | more)
+
+
 def test_a_law_that_is_not_one_for_the_query_is_refused() -> None:
     """With the page that lists the laws."""
     for query, law in (

@@ -165,7 +165,7 @@ class StatedDraw(Draw, ParamsPart, keys=("name", "query", "law", "rate", "where"
     Raises
     ------
     ParameterError
-        The law is not one for the query, or the rate is out of its range.
+        The law is not one for the query, the rate is out of its range, or it is repeated, in a tree or paid in rho.
     """
 
     query: Query
@@ -176,6 +176,9 @@ class StatedDraw(Draw, ParamsPart, keys=("name", "query", "law", "rate", "where"
             known = " or ".join(self.query.laws)
             raise ParameterError(f"draw {self.name!r}: the law of a {self.query.kind} is {known}, not {self.law}", HINT)
         super().__post_init__()
+        if self.times != 1 or self.level is not None or self.ends_path or self.in_rho or self.column:
+            # its JSON has no such key: whoever checks would add up less than was spent
+            raise ParameterError(f"draw {self.name!r}: it is made once, outside of trees, and paid in epsilon", HINT)
         if len({each.column for each in self.where}) != len(self.where):
             raise ParameterError(f"draw {self.name!r}: two restrictions are of one column", HINT)
 
