@@ -35,7 +35,7 @@ from anonkit.policy.target_task import Task
 from anonkit.promises.no_values import FOLDING, NO_VALUES
 from anonkit.protocols import COUNT, Draft, Engine, OwnTable, Progress, Source
 from anonkit.published.recoding import MASK, GlobalRecoding, Grouping, MeanAxis, Recoding, UnchangedAxis
-from anonkit.report.blocks import Action, ColumnFacts, JsonObject, ReportColumn
+from anonkit.report.blocks import Action, ColumnFacts, JsonObject, ReportColumn, column_entry
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -413,13 +413,7 @@ def _column_entries(policy: Policy, recoding: Recoding, column_facts: Mapping[st
 
 def _entry(policy: Policy, name: str, action: Action, **facts: Unpack[ColumnFacts]) -> ReportColumn:
     column = policy.column(name)
-    entry: ReportColumn = {
-        "name": name,
-        "role": str(column.role),
-        "sensitive": column.is_sensitive,
-        "action": action,
-        **facts,
-    }
+    entry: ReportColumn = {**column_entry(name, str(column.role), action, is_sensitive=column.is_sensitive), **facts}
     if column.keep:
         entry["keep"] = True
     if action == "dropped" or column.bounds is None or column.outside not in (None, Outside.CLAMP):

@@ -45,7 +45,7 @@ from anonkit.protocols import COUNT, Draft, Engine, Progress, Source, no_progres
 from anonkit.published.recoding import GlobalRecoding, Grouping
 from anonkit.published.statements.draws import PERMUTE_AND_FLIP, Draw
 from anonkit.randomness import Randomness
-from anonkit.report.blocks import Action, ReportColumn
+from anonkit.report.blocks import Action, ReportColumn, column_entry
 
 FORMAT = "anonkit-drawn-rows-1"
 SCHEMES = 5000
@@ -295,12 +295,7 @@ def _column_entries(policy: Policy, domains: PublicDomains, recoding: GlobalReco
     used = {attribute.name for attribute in domains.attributes}
     entries: list[ReportColumn] = []
     for name, column in policy.columns.items():
-        entry: ReportColumn = {
-            "name": name,
-            "role": str(column.role),
-            "sensitive": column.is_sensitive,
-            "action": "kept",
-        }
+        entry = column_entry(name, str(column.role), "kept", is_sensitive=column.is_sensitive)
         if column.role is Role.TARGET:
             entries.append({**entry, "detail": "full"})
         elif name not in used:

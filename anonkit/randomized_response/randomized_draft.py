@@ -42,7 +42,7 @@ from anonkit.published.randomized_table import PublishedAttribute, PublishedTabl
 from anonkit.published.released_cells import type_of_categories, type_of_numbers
 from anonkit.randomized_response.randomized_rows import RandomizeBatch
 from anonkit.randomness import Randomness
-from anonkit.report.blocks import Budget, ColumnFacts, Expense, ReportColumn, spent_on
+from anonkit.report.blocks import Action, Budget, ColumnFacts, Expense, ReportColumn, column_entry, spent_on
 
 
 def shuffled_view(table: PublishedTable, policy: Policy, n_rows: int, delta: float | None) -> dict[str, Any]:
@@ -324,12 +324,8 @@ def _column_entries(policy: Policy, table: PublishedTable) -> list[ReportColumn]
         facts[table.target.name] = _target_facts(table.target)
     out: list[ReportColumn] = []
     for name, column in policy.columns.items():
-        entry: ReportColumn = {
-            "name": name,
-            "role": str(column.role),
-            "sensitive": column.is_sensitive,
-            "action": "kept" if name == clear_target else "randomized" if name in facts else "dropped",
-        }
+        action: Action = "kept" if name == clear_target else "randomized" if name in facts else "dropped"
+        entry = column_entry(name, str(column.role), action, is_sensitive=column.is_sensitive)
         if name in facts:
             out.append({**entry, **facts[name]})
         else:

@@ -83,6 +83,11 @@ class ReportColumn(_ColumnRole, ColumnFacts, total=False):
     """True when the classes have to be diverse in it."""
 
 
+def column_entry(name: str, role: str, action: Action, *, is_sensitive: bool) -> ReportColumn:
+    """Return the keys that every entry of the report's `columns` block has for a declared column."""
+    return {"name": name, "role": role, "sensitive": is_sensitive, "action": action}
+
+
 class Expense(TypedDict, total=False):
     """Privacy budget of one level or one attribute; `name` or the other keys say which."""
 

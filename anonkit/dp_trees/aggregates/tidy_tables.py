@@ -42,7 +42,7 @@ from anonkit.published.aggregates import (
 )
 from anonkit.published.noisy_tables import LAPLACE
 from anonkit.published.statements.draws import Draw
-from anonkit.report.blocks import ReportColumn
+from anonkit.report.blocks import ReportColumn, column_entry
 
 MOST_CELLS = 1 << 22
 """Numbers of all measurements together."""
@@ -354,12 +354,9 @@ def column_entries(policy: Policy, aggregates: Aggregates, added_up: Sequence[st
     sizes = {column.name: column.domain.size for column in aggregates.columns}
     others: list[ReportColumn] = []
     for name, column in policy.columns.items():
-        entry: ReportColumn = {
-            "name": name,
-            "role": str(column.role),
-            "sensitive": column.is_sensitive,
-            "action": "synthesized" if name in sizes else "dropped",
-        }
+        entry = column_entry(
+            name, str(column.role), "synthesized" if name in sizes else "dropped", is_sensitive=column.is_sensitive
+        )
         if name in sizes:
             own[name] = {**entry, "released_values": sizes[name]}
         elif name in added_up:

@@ -39,7 +39,7 @@ from anonkit.published.code_rules import CodeRules
 from anonkit.published.column_means import ColumnMean
 from anonkit.published.released_cells import cells_of_codes, places_of_cells, shown_domain
 from anonkit.randomness import Randomness
-from anonkit.report.blocks import ReportColumn
+from anonkit.report.blocks import ReportColumn, column_entry
 
 PIECE_ROWS = 1 << 18
 """Most rows drawn together."""
@@ -92,12 +92,9 @@ def column_entries(
     known = {} if means is None else {name: _stated(mean.rounded()) for name, mean in means.items()}
     out: list[ReportColumn] = []
     for name, column in policy.columns.items():
-        entry: ReportColumn = {
-            "name": name,
-            "role": str(column.role),
-            "sensitive": column.is_sensitive,
-            "action": "synthesized" if name in released else "dropped",
-        }
+        entry = column_entry(
+            name, str(column.role), "synthesized" if name in released else "dropped", is_sensitive=column.is_sensitive
+        )
         if name in released:
             stated: ReportColumn = {**entry, "released_values": sizes[name]}
             if name in known:
