@@ -88,12 +88,6 @@ def _refusal(query: Query, law: str) -> str:
         {"law": "exponential", "in_rho": True},
         {"column": "n"},
     ],
-        {"times": 2},
-        {"level": 0},
-        {"level": 0, "ends_path": True},
-        {"law": "exponential", "in_rho": True},
-        {"column": "n"},
-    ],
     ids=["repeated", "in a tree", "in a leaf", "paid in rho", "with another name"],
 )
 def test_a_draw_that_the_params_would_not_state_whole_is_refused(more: dict[str, Any]) -> None:
