@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import anonkit
 from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.budget_rules.forest_rule import rule_for
-from anonkit.checks.central_pairs import is_followed
+from anonkit.checks.central_rule import is_followed
 from anonkit.consumers import Forest
 from anonkit.dp_trees.additive_model.class_pairs import rule_of
 from anonkit.dp_trees.additive_model.pair_interaction import PairInteraction
@@ -25,7 +25,7 @@ from anonkit.mechanisms.accounting import units_of
 from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
-from tests.checks.test_central_pairs import NAMES, tree_of
+from tests.checks.test_central_rule import NAMES, tree_of
 from tests.dp_trees.additive_model.test_pair_prequeries import counter_of
 from tests.dp_trees.tables import attribute, schema_of
 from tests.mechanisms.test_private_selection import law_of_permute_and_flip
