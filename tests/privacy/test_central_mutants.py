@@ -688,15 +688,15 @@ NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
         Mutant(where="anonkit.budget_rules.pair_rule:PairRule.pairs", old="<= self.rows",
                new="<= self.rows / 2"), dependence.test_pairs_with_few_rows_for_each_cell_are_left_out),
     "what both attributes get right counts twice": (
-        Mutant(where="anonkit.dp_trees.additive_model.pair_interaction:PairInteraction.gains",
+        Mutant(where="anonkit.dp_trees.additive_model.pair_prequeries:PairInteraction.gains",
                old="int(table.max(axis=0).sum())", new="2 * int(table.max(axis=0).sum())"),
         interaction.test_no_small_table_moves_a_gain_by_more_than_a_row_and_some_move_two_of_them_apart),
     "what attributes get right is added up": (
-        Mutant(where="anonkit.dp_trees.additive_model.pair_interaction:PairInteraction.gains", old="alone = max(",
+        Mutant(where="anonkit.dp_trees.additive_model.pair_prequeries:PairInteraction.gains", old="alone = max(",
                new="alone = sum("),
         interaction.test_no_small_table_moves_a_gain_by_more_than_a_row_and_some_move_two_of_them_apart),
     "a pair is chosen without noise": (
-        Mutant(where="anonkit.dp_trees.additive_model.pair_interaction:PairInteraction.choose", old="draw.rate, words",
+        Mutant(where="anonkit.dp_trees.additive_model.pair_prequeries:PairInteraction.choose", old="draw.rate, words",
                new="1 << 60, words"),
         interaction.test_an_audit_of_the_choice_stays_below_its_price_and_finds_some_of_it),
     "a relation of a triple counts twice": (
