@@ -16,6 +16,4 @@ graphical model (Liu, Vietri, Wu 2021; Aydore et al. 2021).
     The mixture that fits all pairs at once, nearer to the noisy tables, and its published form in integers.
 ``learned_marginals``
     The steps in their order: the only module that sees counts and noise together.
-``mixture_rows``
-    Rows of the mixture.
 """
