@@ -5,8 +5,3 @@
 ``declared_cells`` the rules by which cells are read, ``answer_design`` the response designs of single attributes,
 ``toml_values`` typed values of the file. No engine is known here: the rules are functions of cells.
 """
-
-from anonkit.policy.column_declarations import Column, Role
-from anonkit.policy.declaration import Policy
-
-__all__ = ["Column", "Policy", "Role"]

@@ -11,21 +11,3 @@ all rows.
 ``spark_counts``, ``spark_order``, ``spark_workers``
     Counting by the executors, shards in table order or shuffled, and files of a release read where the executors are.
 """
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from anonkit.engines.spark.spark_engine import SparkEngine as SparkEngine
-
-__all__ = ["SparkEngine"]
-
-
-def __getattr__(name: str) -> object:
-    """Import the engine when it is first used: PySpark is an extra."""
-    if name == "SparkEngine":
-        from anonkit.engines.spark.spark_engine import SparkEngine
-
-        return SparkEngine
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
