@@ -15,7 +15,7 @@ from anonkit import protocols
 from anonkit.datasets import bank_customers
 from anonkit.engines import ENGINES, LocalEngine, open_engine
 from anonkit.methods import METHODS, make_method, method_class
-from anonkit.policy import Policy
+from anonkit.policy.declaration import Policy
 from anonkit.protocols import Draft, Engine, Method, is_too_large, no_progress
 from anonkit.randomness import Randomness
 from anonkit.report.blocks import Budget

@@ -22,12 +22,11 @@ from anonkit.bundle.release_place import DATA, Place
 from anonkit.bundle.stored_release import Release
 from anonkit.checks.agreement import budget_checks, verification_checks
 from anonkit.checks.anonymity import figure_checks, model_checks, recounted, role_checks
-from anonkit.checks.centroid_cells import centroid_checks
 from anonkit.checks.counted_as import LEAST_CAP
 from anonkit.checks.disclosure import Disclosure, measure
 from anonkit.checks.identical_record_sets import fewest_alike
 from anonkit.checks.kept_columns import disputed_columns, kept_column_checks, kept_columns
-from anonkit.checks.mean_cells import mean_checks
+from anonkit.checks.mean_cells import centroid_checks, mean_checks
 from anonkit.checks.people import PeopleCounts
 from anonkit.checks.plain_bounds import Labelled, class_check
 from anonkit.checks.population_validation import population_of_release, weight_checks

@@ -8,11 +8,11 @@ makes the same release.
     What every request has to show before anything answers it.
 ``session_history``, ``edited_policy``, ``decided_release``
     The session as files: numbered steps, the policy with all its comments, the recipe and the command that follow.
-``background_jobs``, ``job_process``, ``job_kinds``
+``background_jobs``, ``job_imports``, ``job_kinds``
     Work in processes of its own.
 ``release_desk``
     The table, its session and its jobs: what pages ask and change.
-``station_views``, ``desk_pages``
+``station_views``, ``strip_view``, ``column_editor``, ``desk_pages``
     What the stations show, and the forms by which they change something.
 ``desk_server``
     The server, on this machine alone.

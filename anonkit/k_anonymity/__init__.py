@@ -9,16 +9,16 @@ In the order in which a release calls them:
     The conditions on every equivalence class: k, l, t and the like.
 ``recoded_rows``
     Rows that the policy leaves out or refuses; rows through a recoding.
-``sampled_search``
-    The sample on which the recoding of a large table is searched.
-``preparing``, ``found_detail``, ``declared_detail``
+``preparing``, ``declared_detail``
     Quasi-identifiers as codes, of columns without and with a declared hierarchy.
 ``search``
     The algorithms, on codes.
 ``coded_axes``
     From the result of a search on codes to a recoding.
+``numbers_in_groups``, ``class_means``
+    Means of numbers in groups, and of the numbers of a class.
 ``recoded_draft``, ``violating_classes``
     Suppression, and the draft of the release.
-``stored_recoding``
+``stored_recoding``, ``merged_classes``
     `anonkit apply`: the recoding of an earlier release on the next batch.
 """

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """`anonkit apply`: the recoding of an earlier release on the next batch.
 
-Centroids that stay open for the next batch: each row shows the nearest of those whose class keeps the model.
+Rows in groups are grouped once more where the table is that of the release: which rows are a group does not follow from
+the centroids, but from the table. Whoever has it sees by the centroids whether these are the groups of the release.
 
-The rule is public. Every row goes to the nearest centroid of its combination of categories. Centroids without rows are
-closed, and of those whose class breaks the model the smaller half, at least one; their rows go to the nearest that is
-open, and so on until every class keeps the model. Rows of a combination without an open centroid are left out.
+Rows of the next batch show the nearest of the centroids whose class keeps the model, by a public rule. Every row goes
+to the nearest centroid of its combination of categories. Centroids without rows are closed, and of those whose class
+breaks the model the smaller half, at least one; their rows go to the nearest that is open, and so on until every class
+keeps the model. Rows of a combination without an open centroid are left out.
 """
 
 from __future__ import annotations
@@ -19,14 +21,14 @@ import numpy as np
 from anonkit.domains.coded_columns import densify, is_ordered
 from anonkit.domains.written_numbers import NumberForm
 from anonkit.errors import GuaranteeError, PolicyError, ReleaseFormatError, option, refusing_damage
+from anonkit.k_anonymity.grouped_rows import GroupedRecoding
 from anonkit.k_anonymity.merged_classes import MergedRecoding, merged_recoding
-from anonkit.k_anonymity.numbers_in_groups import rows_as_batch
-from anonkit.k_anonymity.preparing import prepare
+from anonkit.k_anonymity.numbers_in_groups import group_numbers, rows_as_batch
+from anonkit.k_anonymity.preparing import Preparation, prepare
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_draft import draft_recoded
 from anonkit.k_anonymity.recoded_rows import ReleasableRows, RowRecoding, UsableRows, count_usable_rows
 from anonkit.k_anonymity.recoding_method import undecided
-from anonkit.k_anonymity.regrouped_rows import AS_THEY_ARE, regrouped
 from anonkit.k_anonymity.search.equivalence import Partition
 from anonkit.k_anonymity.sensitive_rules import SensitiveRule, settled_rules, stored_rules
 from anonkit.parameters import parameter
@@ -45,15 +47,60 @@ from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.recoding import (
     UNKNOWN,
     CategoryAxis,
+    Centroids,
     GlobalRecoding,
     Grouping,
     IntervalAxis,
     LocalRecoding,
+    MeanAxis,
     Recoding,
     UnchangedAxis,
     recoding_from_dict,
 )
 from anonkit.randomness import Randomness
+
+_AS_THEY_ARE = Preparation(pool=False, cut=False, guided=False, exact_numbers=True)
+"""Nothing is looked for in the columns: what is shown of them is known."""
+
+
+def regrouped(
+    model: AnonymityModel,
+    source: Source,
+    policy: Policy,
+    engine: Engine,
+    recoding: GlobalRecoding,
+    releasable: ReleasableRows,
+) -> GroupedRecoding:
+    """Return the groups of a release, found again in its table.
+
+    Parameters
+    ----------
+    recoding : GlobalRecoding
+        As the release published it, its rows in groups.
+    releasable : ReleasableRows
+        Which rows may be released, and the requirements on their sensitive values.
+
+    Raises
+    ------
+    GuaranteeError
+        The table has other groups: it has changed since, or a column left the release because it showed one value.
+    """
+    prepared = prepare(source, policy, engine, model, _AS_THEY_ARE, releasable.rules)
+    categories = GlobalRecoding(
+        columns=tuple(column for column in recoding.columns if not isinstance(column, MeanAxis))
+    )
+    units = {column.name: column.unit for column in recoding.columns if isinstance(column, MeanAxis)}
+    order = [column.name for column in recoding.columns]
+    found = group_numbers(prepared, categories, recoding.mean_names, order, units).recoding
+    if _combinations(found.published.centroids) != _combinations(recoding.centroids):
+        raise GuaranteeError("the groups of an earlier release cannot be found again: the table has changed since")
+    return found
+
+
+def _combinations(centroids: Centroids | None) -> set[tuple[object, ...]]:
+    """Return the combinations that the groups show."""
+    assert centroids is not None  # noqa: S101 - both recodings are in groups
+    return set(zip(*(cells for _, cells in (*centroids.categories, *centroids.means)), strict=True))
 
 
 def open_centroids(
@@ -77,7 +124,7 @@ def open_centroids(
     is shown is counted anew.
     """
     assert recoding.centroids is not None  # noqa: S101 - whoever calls has looked
-    prepared = prepare(source, policy, engine, model, AS_THEY_ARE, releasable.rules)
+    prepared = prepare(source, policy, engine, model, _AS_THEY_ARE, releasable.rules)
     batch = rows_as_batch(prepared, [column.name for column in recoding.columns])
     shown, unknown = recoding.apart_from_means(batch)
     numbers = {name: batch.column(name) for name in recoding.mean_names}

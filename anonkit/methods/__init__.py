@@ -2,7 +2,7 @@
 """The methods: one published method per module, looked up by module name.
 
 A new method is a file here, a test in tests/methods and a page in docs/methods. `mondrian.py` holds the class whose
-``name`` is "mondrian", `dp_nb.py` that of "dp-nb". Other packages add methods through the entry point group
+`name` is "mondrian", `dp_nb.py` that of "dp-nb". Other packages add methods through the entry point group
 `anonkit.methods`: name = "module:Class".
 """
 

@@ -14,9 +14,9 @@ import numpy as np
 from anonkit.budget_rules.marginal_rule import ROWS_SHARE, splits_tables
 from anonkit.budget_rules.model_queries import TABLE
 from anonkit.budget_rules.view_rule import delta_may_pay
+from anonkit.domains.coded_columns import IntArray
 from anonkit.domains.number_bins import NumberBins
 from anonkit.dp_trees.marginals.learned_marginals import LearnedMarginals, learn
-from anonkit.dp_trees.marginals.mixture_rows import MixtureRows
 from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout
 from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
 from anonkit.dp_trees.marginals.table_plan import candidate_pairs, fits_in_memory
@@ -42,7 +42,7 @@ from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.column_means import Table, means_of, notes_on_means, notes_on_target
 from anonkit.published.marginal_tables import MarginalSchema
 from anonkit.published.noisy_tables import LAPLACE
-from anonkit.published.product_mixtures import rows_of_components
+from anonkit.published.product_mixtures import ProductMixtures, codes_of_rows, rows_of_components
 from anonkit.published.released_cells import PLACES_IN_A_CELL
 from anonkit.published.statements.draws import Draw
 from anonkit.published.tree_attributes import Attribute, Split
@@ -283,3 +283,17 @@ def marginals_draft(
             },
         },
     )
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureRows:
+    """Rows of a published mixture, sampled with secret words; see `anonkit.dp_trees.release.synthetic_rows`.
+
+    Cells are the components of all classes, class by class.
+    """
+
+    mixtures: ProductMixtures
+
+    def __call__(self, numbers: IntArray, randomness: Randomness) -> list[IntArray]:
+        """Return the codes of each released column, the target first where there is one."""
+        return codes_of_rows(self.mixtures, numbers, UniformStream(randomness))

@@ -3,14 +3,14 @@
 
 ``release_path``
     The steps of `anonkit.release` and `anonkit.apply` in their order.
-``python_calls``, ``release_request``, ``release_output``, ``recipe``
+``python_calls``, ``request_form``, ``recipe``
     The request as values: from the Python keywords, or from a TOML recipe.
-``declared_source``, ``earlier_recoding``
+``declared_source``, ``several_tables``, ``earlier_recoding``
     The table as its policy declares it, and the method behind `anonkit.apply`.
-``publishing``, ``output_measures``, ``released_values``
+``publishing``, ``output_measures``
     The files written, read back and measured.
-``step_log``
-    Steps and notes under the logger `anonkit`.
+``dossier``, ``stored_dossier``, ``risk_before_release``, ``validating``, ``exporting``
+    What an owner does beside a release: measure the source, check and hand on the files.
 
 A new method, or a new kind of promise, needs no change in this package.
 """

@@ -5,11 +5,9 @@ A promise answers for itself: its loss, its sentence, its figures for report and
 kind. It is a value and reads no table.
 
 ``guarantee``, ``promise_kinds``
-    The interface, and the promise read back from a report.
-``anonymous_classes``, ``pure_local_dp``, ``pure_central_dp``, ``approximate_dp``, ``no_guarantee``
-    The kinds of promise, and the absence of one.
-``noise_promises``, ``neighbouring_tables``
-    What the promises kept by noise share; which tables a central one compares.
-``cautious_figures``
-    Figures in their sentences, never rounded towards more than is promised.
+    The interface, the absence of a promise, and a promise read back from a report.
+``anonymous_classes``, ``approximate_dp``, ``noise_promises``
+    The kinds of promise: of equivalence classes, and of noise.
+``no_values``
+    Strings of a sensitive column that mean the lack of a value.
 """

@@ -182,7 +182,7 @@ def learned(work: Callable[_P, _T], *args: _P.args, **named: _P.kwargs) -> _T:
     return result  # type: ignore[no-any-return]
 
 
-def serve(imports: Imports) -> None:
+def serve(imports: Imports) -> None:  # pragma: no cover - in the second process, which is killed and leaves no measures
     """Be the second process: import what is to be imported, then work until the first one closes its pipe."""
     import signal
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import re
+
 from architecture.module_map import PACKAGE, PAGES, UPDATE, first_line, module_files, packages, reached_from, rewritten
 from test_imports import LAYERS
 
@@ -27,6 +30,18 @@ def test_every_module_says_in_one_line_what_it_is_for() -> None:
     """The first line of its docstring is a sentence that ends."""
     unsaid = [str(path.relative_to(PACKAGE)) for path in module_files() if not first_line(path).endswith((".", "`"))]
     assert unsaid == []
+
+
+def test_a_package_names_modules_that_it_has() -> None:
+    """Each name in double backticks in the docstring of a package; some seventy were of modules that had moved on."""
+    wrong = {}
+    for path in PACKAGE.rglob("__init__.py"):
+        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        named = set(re.findall(r"``([^`]+)``", text))
+        there = {one.stem for one in path.parent.iterdir() if one.suffix == ".py" or one.is_dir()}
+        if named - there:
+            wrong[str(path.relative_to(PACKAGE))] = sorted(named - there)
+    assert wrong == {}
 
 
 def test_a_method_reaches_the_files_of_its_own_family_alone() -> None:

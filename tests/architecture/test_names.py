@@ -21,8 +21,7 @@ WORDS = (
 RIGHT = {
     ("held_out", "comparing/foreseen_release.py"): "the field's term: rows that a model is tested on",
     ("held_out", "comparing/model_scores.py"): "the field's term: rows that a model is tested on",
-    ("ask", "cli/init.py"): "the option --ask",
-    ("ask", "cli/init_questions.py"): "questions to the owner, by the option --ask",
+    ("ask", "cli/init.py"): "the option --ask, and questions to the owner by it",
     ("ask", "drafting/policy_draft.py"): "a public argument",
     ("told", "errors.py"): "a public attribute",
     ("hold", "protocols.py"): "a public method of engines",

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from anonkit.budget_rules.forest_rule import choice_share
 from anonkit.budget_rules.pair_rule import MOST_CELLS, AttributeSize, PairGrid, PairRule
-from anonkit.dp_trees.additive_model.class_pairs import groups_of, rule_of, sizes_of
-from anonkit.dp_trees.additive_model.pair_interaction import PairInteraction
+from anonkit.dp_trees.additive_model.pair_prequeries import PairInteraction, groups_of, rule_of, sizes_of
 from anonkit.dp_trees.grower import grow
 from anonkit.dp_trees.plan import Choices, NoisyClassCounts, Plan
 from anonkit.dp_trees.split_selection import JointSelection

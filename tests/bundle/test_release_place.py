@@ -37,7 +37,8 @@ from anonkit.errors import EngineError, MissingDependencyError, ParameterError
 from anonkit.ledger import NAME, Ledger
 from anonkit.pipeline.exporting import export
 from anonkit.pipeline.recipe import Recipe
-from anonkit.policy import Column, Policy
+from anonkit.policy.column_declarations import Column
+from anonkit.policy.declaration import Policy
 
 pytestmark = pytest.mark.usefixtures("ledger_beside")
 

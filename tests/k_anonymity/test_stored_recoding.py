@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from checks.forgeries import Files, forged, verdict
@@ -14,6 +15,7 @@ from checks.forgeries import Files, forged, verdict
 import anonkit
 from anonkit.datasets import bank_customers
 from anonkit.errors import GuaranteeError, PolicyError, ReleaseFormatError
+from tests.methods.test_mdav import BATCHES, _people, released, rows_of
 
 PARAMETERS: dict[str, dict[str, Any]] = {"rfka": {"trees": 10}, "mondrian": {}}
 
@@ -156,3 +158,18 @@ def test_a_damaged_params_file_is_refused(earlier: Path, tmp_path: Path) -> None
         path.write_text(json.dumps(broken))
         with pytest.raises(ReleaseFormatError):
             anonkit.apply(path, bank_customers(100, seed=1))
+
+
+def test_the_groups_of_a_release_are_found_again(tmp_path: Path) -> None:
+    """By who has the table: an attack is scored on the rows as they are, not on the nearest centroids."""
+    from anonkit.auditing.attacks.aligned import align
+
+    place, table = tmp_path / "out.parquet", _people(300, 5)
+    release = released(table, k=5, policy=BATCHES, output=place)
+    aligned = align(release.params, release.to_arrow(), table)
+    assert aligned is not None
+    assert Counter(zip(*aligned.table.to_pydict().values(), strict=True)) == rows_of(release)
+    assert (aligned.position == np.arange(300)).all()
+    assert align(release.params, release.to_arrow(), table.slice(1)) is None
+    audit = anonkit.audit(place, table, attacks=50, ceilings=False)
+    assert audit.attack("linkability").attack.value <= 1 / 5

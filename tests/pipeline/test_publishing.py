@@ -18,7 +18,7 @@ import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import EngineError, GuaranteeError, ParameterError
 from anonkit.pipeline import publishing
-from anonkit.policy import Policy
+from anonkit.policy.declaration import Policy
 
 PAGE, REPORT, PARAMS, DESCRIPTOR = ".report.html", ".report.json", ".params.json", ".datapackage.json"
 

@@ -20,8 +20,7 @@ from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.engines import LocalEngine
 from anonkit.errors import AnonkitError, EngineError, GuaranteeError, PolicyError, SourceError
 from anonkit.methods import make_method
-from anonkit.policy import Policy
-from anonkit.policy.declaration import TargetUse
+from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.protocols import Draft, Engine, Method, Progress, Source, no_progress
 from anonkit.randomness import Randomness
 

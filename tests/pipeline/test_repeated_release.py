@@ -33,8 +33,8 @@ from anonkit.ledger.file_store import key_file
 from anonkit.ledger.settling import Entry, PlaceTakenError, ReleaseState
 from anonkit.pipeline import repeated_release
 from anonkit.pipeline.recipe import Recipe
-from anonkit.policy import Policy
 from anonkit.policy.column_declarations import Role
+from anonkit.policy.declaration import Policy
 
 pytestmark = pytest.mark.usefixtures("ledger_beside")
 

@@ -15,7 +15,7 @@ import pytest
 import anonkit
 from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.domains.calendar_parts import CalendarKind
-from anonkit.dp_trees.release.delta_method import DeltaMethod
+from anonkit.dp_trees.release.private_domains import DeltaMethod
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.errors import PolicyError
 from anonkit.methods import make_method

@@ -13,13 +13,13 @@ import inspect
 import pkgutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, reduce
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -82,47 +82,51 @@ def forget() -> None:
                 value.cache_clear()
 
 
-def mutate(mutant: Mutant, patch: pytest.MonkeyPatch) -> None:
-    """Put a mutant in place of the function it is made from, wherever the package holds that."""
+class Change(Protocol):
+    """A mutation, whoever refuses it."""
+
+    where: str
+    old: str
+    new: str
+
+
+def place_of(where: str) -> tuple[ModuleType, Any, str, Any]:
+    """Return module, owner and name of `module:Class.member`, and what is there; `anonkit.` may be left out."""
+    module_name, _, path = where.partition(":")
+    module = importlib.import_module(f"anonkit.{module_name.removeprefix('anonkit.')}")
+    *owners, name = path.split(".")
+    owner: Any = reduce(getattr, owners, module)
+    return module, owner, name, inspect.getattr_static(owner, name)
+
+
+def changed_source(mutant: Change) -> str:
+    """Return the source of a mutant, decorators included, from column 0."""
+    function = place_of(mutant.where)[-1]
+    for inner in ("__func__", "fget", "func", "__wrapped__"):
+        function = getattr(function, inner, function)
+    assert isinstance(function, FunctionType), f"{mutant.where}: only functions can be mutated"
+    source = textwrap.dedent(inspect.getsource(function))
+    assert source.count(mutant.old) == 1, f"{mutant.where} does not have {mutant.old!r} once: mend the mutant"
+    return source.replace(mutant.old, mutant.new)
+
+
+def mutate(mutant: Change, patch: pytest.MonkeyPatch, *, inside: Collection[str] = ("anonkit",)) -> None:
+    """Put a mutant in place of the function it is made from, wherever these packages hold that."""
     _load_everything()
-    module_name, _, path = mutant.where.partition(":")
-    module = importlib.import_module(f"anonkit.{module_name}")
-    *above, name = path.split(".")
-    owner: Any = module
-    for one in above:
-        owner = getattr(owner, one)
-    original = inspect.getattr_static(owner, name)
-    changed = _compiled(_source(original), mutant, module)[name]
-    if inspect.isclass(owner):
-        patch.setattr(owner, name, changed)
-        if isinstance(changed, cached_property):
-            changed.__set_name__(owner, name)
-        return
-    for other in [one for key, one in sys.modules.items() if key.partition(".")[0] == "anonkit"]:
+    module, owner, name, original = place_of(mutant.where)
+    code = compile(
+        "from __future__ import annotations\n" + changed_source(mutant), f"<mutant of {mutant.where}>", "exec"
+    )
+    scope: dict[str, Any] = {}
+    exec(code, vars(module), scope)  # the package's own source with one fragment changed
+    changed = scope[name]
+    if isinstance(changed, cached_property):
+        changed.__set_name__(owner, name)
+    patch.setattr(owner, name, changed)
+    for other in [one for key, one in sys.modules.items() if key.partition(".")[0] in inside]:
         for held, value in list(vars(other).items()):
             if value is original:
                 patch.setattr(other, held, changed)
-
-
-def _source(original: Any) -> str:
-    """Return the source of a function, decorators included, from column 0."""
-    function = original
-    for inner in ("__func__", "fget", "func", "__wrapped__"):
-        function = getattr(function, inner, function)
-    assert isinstance(function, FunctionType), "only functions can be mutated"
-    return textwrap.dedent(inspect.getsource(function))
-
-
-def _compiled(source: str, mutant: Mutant, module: ModuleType) -> dict[str, Any]:
-    assert source.count(mutant.old) == 1, f"{mutant.where} does not have {mutant.old!r} once: mend the mutant"
-    scope: dict[str, Any] = {}
-    code = compile(
-        "from __future__ import annotations\n" + source.replace(mutant.old, mutant.new),
-        f"<mutant of {mutant.where}>",
-        "exec",
-    )
-    exec(code, vars(module), scope)  # the package's own source with one fragment changed
-    return scope
 
 
 def refusal(mutant: Mutant, runs: dict[str, Run], folder: Path) -> str:

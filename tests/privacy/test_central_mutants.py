@@ -6,12 +6,8 @@ anew, wherever the package has it; everything is put back when the test ends.
 
 from __future__ import annotations
 
-import functools
-import importlib
-import inspect
 import json
 import sys
-import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from privacy.mutation import forget
+from privacy import mutation
 
 import anonkit
 import anonkit.dp_trees.split_selection
@@ -28,7 +24,6 @@ from anonkit.checks.validation import validate
 from anonkit.dp_trees.split_selection import ENTROPY, GINI, MAX_CLASS
 from anonkit.errors import GuaranteeError, InternalError, ReleaseFormatError
 from anonkit.mechanisms.query_sensitivity import sensitivity_of
-from anonkit.methods import method_class, method_names
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 from tests.dp_trees import test_split_selection as scores
@@ -137,29 +132,10 @@ class Mutant:
 
 
 def mutate(monkeypatch: pytest.MonkeyPatch, mutant: Mutant) -> None:
-    """Put the mutant in place of the original, in every module that has it."""
-    place, _, path = mutant.where.partition(":")
-    module = importlib.import_module(place)
-    *owners, name = path.split(".")
-    owner = functools.reduce(getattr, owners, module)
-    original = inspect.getattr_static(owner, name)
-    inner = getattr(original, "fget", None) or getattr(original, "func", None) or original
-    text = textwrap.dedent(inspect.getsource(inner))
-    assert text.count(mutant.old) == 1, f"{mutant.where} has changed: {text}"
-    made: dict[str, Any] = {}
-    exec("from __future__ import annotations\n" + text.replace(mutant.old, mutant.new), vars(module), made)
-    changed = made[name]
-    if isinstance(changed, functools.cached_property):
-        changed.__set_name__(owner, name)
-    monkeypatch.setattr(owner, name, changed)
-    for other in [each for key, each in sys.modules.items() if key.startswith(("anonkit.", "tests."))]:
-        for known, value in list(vars(other).items()):
-            if value is original:
-                monkeypatch.setattr(other, known, changed)
+    """Put the mutant in place of the original, in every module of the package and of the tests that has it."""
+    mutation.mutate(mutant, monkeypatch, inside=("anonkit", "tests"))
 
 
-METHODS = [method_class(name) for name in method_names()]
-"""All methods: one that is imported for the first time under a mutant would keep it."""
 RULE = "anonkit.dp_trees.additive_model.stacked:StackedPlan."
 FOUND = "anonkit.dp_trees.additive_model.pair_prequeries:PairFindings."
 SENSITIVITY = "anonkit.mechanisms.query_sensitivity:"
@@ -688,15 +664,15 @@ NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
         Mutant(where="anonkit.budget_rules.pair_rule:PairRule.pairs", old="<= self.rows",
                new="<= self.rows / 2"), dependence.test_pairs_with_few_rows_for_each_cell_are_left_out),
     "what both attributes get right counts twice": (
-        Mutant(where="anonkit.dp_trees.additive_model.pair_interaction:PairInteraction.gains",
+        Mutant(where="anonkit.dp_trees.additive_model.pair_prequeries:PairInteraction.gains",
                old="int(table.max(axis=0).sum())", new="2 * int(table.max(axis=0).sum())"),
         interaction.test_no_small_table_moves_a_gain_by_more_than_a_row_and_some_move_two_of_them_apart),
     "what attributes get right is added up": (
-        Mutant(where="anonkit.dp_trees.additive_model.pair_interaction:PairInteraction.gains", old="alone = max(",
+        Mutant(where="anonkit.dp_trees.additive_model.pair_prequeries:PairInteraction.gains", old="alone = max(",
                new="alone = sum("),
         interaction.test_no_small_table_moves_a_gain_by_more_than_a_row_and_some_move_two_of_them_apart),
     "a pair is chosen without noise": (
-        Mutant(where="anonkit.dp_trees.additive_model.pair_interaction:PairInteraction.choose", old="draw.rate, words",
+        Mutant(where="anonkit.dp_trees.additive_model.pair_prequeries:PairInteraction.choose", old="draw.rate, words",
                new="1 << 60, words"),
         interaction.test_an_audit_of_the_choice_stays_below_its_price_and_finds_some_of_it),
     "a relation of a triple counts twice": (
@@ -712,13 +688,6 @@ NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
         ),
         sensitivities),
 }  # fmt: skip
-
-
-def original_of(mutant: Mutant) -> Any:
-    """Return what is at the place of a mutant."""
-    place, _, path = mutant.where.partition(":")
-    *owners, name = path.split(".")
-    return inspect.getattr_static(functools.reduce(getattr, owners, importlib.import_module(place)), name)
 
 
 def holders(what: Any) -> list[tuple[str, str]]:
@@ -737,15 +706,15 @@ def holders(what: Any) -> list[tuple[str, str]]:
 def test_a_mutant_of_noise_is_refused_by_the_test_of_its_law(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The named test fails with one line changed; then every name represents what it did, and nothing is remembered."""
     mutant, test = NOISE[name]
-    original = original_of(mutant)
+    original = mutation.place_of(mutant.where)[-1]
     places = holders(original)
     with monkeypatch.context() as patch:
         mutate(patch, mutant)
-        assert original_of(mutant) is not original
+        assert mutation.place_of(mutant.where)[-1] is not original
         with pytest.raises(AssertionError):
             test()
-    forget()
-    assert original_of(mutant) is original
+    mutation.forget()
+    assert mutation.place_of(mutant.where)[-1] is original
     assert holders(original) == places
 
 

@@ -141,6 +141,13 @@ MUTANTS: dict[str, Mutant] = {
         where="dp_trees.release.private_spikes:candidate_counts", old="np.bincount(codes, minlength=size)",
         new="np.bincount(np.append(codes, codes), minlength=size)", refused_by="totals"),
 }  # fmt: skip
+LOUDER = Mutant(
+    where="dp_trees.release.private_spikes:noisy_histogram",
+    old="counts, rate, words",
+    new="counts, 4 * rate, words",
+    refused_by="audit",
+)  # fmt: skip
+"""Noise at a multiple of its rate."""
 
 
 @pytest.mark.parametrize("name", MUTANTS)
@@ -186,12 +193,6 @@ def test_an_audit_of_the_search_finds_its_share_and_no_more() -> None:
     first, second = _samples(share, 3_000)
     bound = lower_bound(first, second).lower_bound
     assert 0.4 * share < bound <= share
-    louder = Mutant(
-        where="dp_trees.release.private_spikes:noisy_histogram",
-        old="counts, rate, words",
-        new="counts, 4 * rate, words",
-        refused_by="audit",
-    )  # fmt: skip
-    with in_place(louder):
+    with in_place(LOUDER):
         first, second = _samples(share, 1_500)
     assert lower_bound(first, second).lower_bound > share

@@ -287,6 +287,12 @@ MUTANTS: dict[str, Mutant] = {
         new="used = (labels != UNKNOWN) & ((codes[0] != codes[0].max()) | ((codes[0] == codes[0].max()).sum() > 1)) "
         "if keep is None", refused_by="loss"),
 }  # fmt: skip
+LOUDER = Mutant(
+    where="methods.dp_nb:DPNB.release", old="by_attribute, rest, strict",
+    new="by_attribute, [8 * one for one in rest], strict",
+    refused_by="audit",
+)  # fmt: skip
+"""Noise at a multiple of its rate."""
 
 
 @pytest.mark.parametrize("name", MUTANTS)
@@ -300,11 +306,6 @@ def test_a_release_that_tells_more_of_a_spike_is_refused(name: str) -> None:
 @pytest.mark.timeout(900)
 def test_the_audit_finds_noise_at_eight_times_its_rate() -> None:
     """Of the same tables with the same number of releases."""
-    louder = Mutant(
-        where="methods.dp_nb:DPNB.release", old="by_attribute, rest, strict",
-        new="by_attribute, [8 * one for one in rest], strict",
-        refused_by="audit",
-    )  # fmt: skip
-    with in_place(louder):
+    with in_place(LOUDER):
         first, second = _samples("dp-nb")
     assert lower_bound(first, second).lower_bound > 2.0

@@ -3,11 +3,17 @@
 
 from __future__ import annotations
 
+import importlib
+import io
 import os
 import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
+from importlib.abc import MetaPathFinder
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +25,19 @@ from anonkit import cli
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.k_anonymity.search.soft_labels import soft_labels
 from anonkit.utility.bagged_trees import grow_trees
-from anonkit.utility.learning_process import Imports, learned, learning_beside
+from anonkit.utility.learning_process import (
+    BlockedImports,
+    Imports,
+    _number,
+    _Process,
+    _processors,
+    _PutOff,
+    _Unread,
+    done_here,
+    has_process,
+    learned,
+    learning_beside,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -333,3 +351,117 @@ def test_only_a_release_that_grows_forests_has_the_process(
     monkeypatch.setattr(module, "learning_beside", lambda imports, _: asked.append(imports))
     cli._forests_beside(words)
     assert bool(asked) == expected
+
+
+# --- one process alone -----------------------------------------------------------------------------------------------
+
+
+def _unstarted(to: object) -> _Process:
+    """The second process with other pipes, and without a process."""
+    process = object.__new__(_Process)
+    process._asked = threading.Lock()
+    process._popen = SimpleNamespace(stdin=to, stdout=to, kill=lambda: None, wait=lambda: 0)  # type: ignore[assignment]
+    return process
+
+
+def test_work_stays_here_where_there_is_no_pipe_or_the_process_is_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or where the arguments are more bytes than the process shall hold."""
+    assert _unstarted(None).answer(len, ["a"], {}) is None
+    busy = _unstarted(io.BytesIO())
+    busy._asked.acquire()
+    assert busy.answer(len, ["a"], {}) is None
+    monkeypatch.setattr(module, "MOST", 100)
+    assert _unstarted(io.BytesIO()).answer(len, [b"a" * 200], {}) is None
+
+
+def test_a_process_without_pipes_ends() -> None:
+    """As one that could not be started whole."""
+    _unstarted(None).end()
+
+
+def test_a_thread_leaves_the_process_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until its block ends."""
+    monkeypatch.setattr(module, "_running", SimpleNamespace(answer=lambda work, args, named: ("there",)))
+    with done_here():
+        assert has_process()
+        assert learned(str, "here") == "here"
+    assert learned(str, "here") == "there"
+
+
+def test_a_process_that_cannot_be_started_is_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the system has no more of them."""
+
+    def refused(*_: object, **__: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr(subprocess, "Popen", refused)
+    with learning_beside(Imports(first=())):
+        assert not has_process()
+
+
+@pytest.fixture
+def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[MetaPathFinder], None]:
+    """Modules of the test, which a finder finds first; afterwards nothing of them is left."""
+    (tmp_path / "late_module.py").write_text("def double(number):\n    return 2 * number\n")
+    for name, content in (
+        ("plain_package", "NUMBER = 3\n"),
+        ("lazy_package", "def __getattr__(n):\n    return n * 2\n"),
+    ):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(content)
+        (tmp_path / name / "part.py").write_text("NUMBER = 4\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+
+    def found_by(finder: MetaPathFinder) -> None:
+        monkeypatch.setattr(sys, "meta_path", [finder, *sys.meta_path])
+
+    return found_by
+
+
+def test_a_late_module_is_functions_until_one_is_called(modules: Callable[[MetaPathFinder], None]) -> None:
+    """Then it is the module, and what was imported of it before means the same."""
+    modules(_PutOff(["late_module"]))
+    late = importlib.import_module("late_module")
+    double = late.double
+    assert not hasattr(late, "__path__")
+    assert (double(2), double(3), sys.modules["late_module"] is not late) == (4, 6, True)
+    assert importlib.import_module("late_module").double is not double
+    assert importlib.import_module("colorsys").ONE_THIRD  # other modules are for other finders
+
+
+def test_an_unread_package_is_read_at_its_first_name(modules: Callable[[MetaPathFinder], None]) -> None:
+    """Modules of it are imported without it; what it does not have, it has not."""
+    modules(_Unread(["plain_package", "lazy_package", "no_such_package"]))
+    plain = importlib.import_module("plain_package.part") and sys.modules["plain_package"]
+    assert "NUMBER" not in vars(plain)
+    assert not hasattr(plain, "__wrapped__")
+    assert "NUMBER" not in vars(plain)
+    assert (plain.NUMBER, hasattr(plain, "no_such_name")) == (3, False)
+    assert importlib.import_module("lazy_package").name == "namename"
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("no_such_package")
+    assert importlib.import_module("colorsys").ONE_THIRD
+
+
+def test_blocked_modules_are_not_there() -> None:
+    """Everywhere, or in one thread."""
+    with pytest.raises(ModuleNotFoundError, match="no_such"):
+        BlockedImports(("no_such",)).find_spec("no_such")
+    assert BlockedImports(("no_such",)).find_spec("another") is None
+    assert BlockedImports(("no_such",), thread=-1).find_spec("no_such") is None
+
+
+def test_processors_are_those_of_the_process_or_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a system cannot say which, it has at least one."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 3}, raising=False)
+    assert _processors() == 2
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert _processors() == 1
+
+
+def test_a_pipe_that_ends_within_a_message_is_an_error() -> None:
+    """Of eight bytes three are there."""
+    with pytest.raises(EOFError):
+        _number(io.BytesIO(b"abc"))

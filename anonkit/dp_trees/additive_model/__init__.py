@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The additive model of `dp-forest` and `dp-tree`: noisy counts of many trees combined into one model.
 
-Only ``stacked`` and ``weighting`` use counts of the data, under the plan's budget; all else is post-processing of
-noisy counts, at no privacy loss. The rule that divides epsilon is `budget_rules.forest_rule`.
+Counts of the data are used by ``pair_prequeries``, ``target_bins``, ``stacked`` and ``weighting`` alone, under the
+plan's budget; all else is post-processing of noisy counts, at no privacy loss. The rule that divides epsilon is
+`budget_rules.forest_rule`.
 
+``pair_prequeries``, ``target_bins``
+    What is read and chosen before the model: dependence within classes, attributes that lead a tree, bins of a number.
 ``stacked``
     The model from its noisy parts; the other modules are its steps.
-``consistency``, ``combination``
-    Consistent class totals, and the weighted sum of the log-odds per attribute value (`published.count_evidence`).
-``weighting``, ``optimism``
+``histogram_noise``, ``combination``
+    The law of the histograms, and consistent totals of classes with the weighted sum of the log-odds of every attribute
+    value (`published.count_evidence`).
+``weighting``
     The Newton step for the weights, and the correction for scoring counts on themselves.
 ``synthetic_population``
     Rows of the population that the noisy counts describe.

@@ -34,7 +34,7 @@ from anonkit.domains.rounding_grid import WholeValues, written_step
 from anonkit.dp_trees.grower import refuse_other_totals
 from anonkit.dp_trees.questions import CodedBatch
 from anonkit.dp_trees.release.coded_rows import counted
-from anonkit.dp_trees.release.delta_method import DeltaMethod
+from anonkit.dp_trees.release.private_domains import DeltaMethod
 from anonkit.mechanisms.accounting import Accounting, draw_units, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.parameters import check_choice, parameter

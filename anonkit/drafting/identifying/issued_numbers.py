@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers that somebody issued: of accounts, policies and contracts, and of phones.
+"""Numbers that somebody issued: of accounts, policies and contracts, of phones, and on licence plates.
 
 Those of accounts are drawn from a wide range, are of one length, and are not rounded; what is measured is not.
 
@@ -8,6 +8,8 @@ Codes of things and of classes: diagnoses with a point, versions of software, co
 Codes that hold a date of birth: initials with a birthday, and numbers of persons that begin with one.
 
 Codes of things have dates, too: of a few years. Births are spread over many.
+
+Licence plates: five to nine capital letters and digits in at most three groups, whose letters hardly ever repeat.
 """
 
 from __future__ import annotations
@@ -227,3 +229,41 @@ def _are_spread(numbers: Sequence[str]) -> bool:
     values = sorted({int(number) for number in numbers})
     rounded = sum(value % 10 == 0 for value in values) >= _ROUNDED * len(values)
     return not rounded and values[-1] - values[0] + 1 >= _SPARSE * len(values)
+
+
+_PLATE = re.compile(r"[^\W_]{1,9}(?:[ \-•·.]{1,3}[^\W_]{1,6}){0,3}")
+_POSTCODE = re.compile(
+    r"[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}|[A-Z]\d[A-Z] ?\d[A-Z]\d|\d{4} ?[A-Z]{2}|[A-Z]\d{2}[- ]?[A-Z\d]{4}"
+)
+"""Of Britain, Canada, the Netherlands and Ireland."""
+_LIKE_POSTCODES = re.compile(r"[A-Z]{2}\d{3}[A-Z]{2}")
+"""Plates of Italy and others: some British postcodes have this form, but never all."""
+_SHARE_OF_PLATES = 0.8
+_PLATE_VALUES = 30
+_PLATE_LETTERS = 0.25
+"""Different groups of letters a value, at least: codes of things begin with one of a few."""
+_PLATE_LENGTH = (5, 9)
+_PLATE_DIGITS = 2
+
+
+def are_licence_plates(texts: Sequence[str]) -> bool:
+    """Return True if most of distinct strings have the form of a plate, and their letters are hardly ever alike.
+
+    Codes of things share the letters with which they begin; postcodes are places.
+    """
+    plates = [text for text in texts if _is_plate(text)]
+    if len(plates) < max(_PLATE_VALUES, _SHARE_OF_PLATES * len(texts)):
+        return False
+    if sum(_POSTCODE.fullmatch(plate) is not None for plate in plates) >= _SHARE_OF_PLATES * len(plates) and not all(
+        map(_LIKE_POSTCODES.fullmatch, plates)
+    ):
+        return False
+    letters = {"".join(filter(str.isalpha, plate)) for plate in plates}
+    return len(letters) >= _PLATE_LETTERS * len(plates)
+
+
+def _is_plate(text: str) -> bool:
+    if len(text) > 14 or not _PLATE.fullmatch(text) or text != text.upper():
+        return False
+    digits, letters = sum(map(str.isdigit, text)), sum(map(str.isalpha, text))
+    return letters > 0 and digits >= _PLATE_DIGITS and _PLATE_LENGTH[0] <= digits + letters <= _PLATE_LENGTH[1]

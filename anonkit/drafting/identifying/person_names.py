@@ -5,12 +5,15 @@ Modest lists: they do not know every name, only enough of them that a column of 
 cells. Words that are also months, places, plants or colours are left out.
 
 User names: single words made of a person's name, or words that are hardly ever alike with a number behind them.
+
+Strings that mention persons: a title with a name, or a given name of the list with another name after it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from anonkit.drafting.identifying.street_addresses import IdentifierKind, vocabulary
 
@@ -392,3 +395,30 @@ def _is_made_of_a_name(user: str) -> bool:
 
 def _is_name(word: str) -> bool:
     return word in GIVEN_NAMES or word in FAMILY_NAMES
+
+
+_TITLED = re.compile(
+    r"\b(?:mr|mrs|ms|miss|dr|prof|frau|herrn?|fräulein|familie|madame|monsieur|mme|mlle|señora?|sra?|don|doña|signora?|"
+    r"sig|senhora?|mevrouw|mevr|dhr|fru|pan|pani)\b\.?,? ([^\W\d_]{2,})",
+    re.IGNORECASE,
+)
+_CAPITALISED = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*")
+_MENTIONED_SHARE = 0.2
+_TEXT_VALUES = 20
+_TEXT_WORDS = 4
+_TEXT_LETTERS = 2_000
+
+
+def mention_persons(texts: Sequence[str]) -> bool:
+    """Return True if distinct strings have several words each, and one in five mentions a person."""
+    if len(texts) < _TEXT_VALUES or sum(text.count(" ") for text in texts) < (_TEXT_WORDS - 1) * len(texts):
+        return False
+    return sum(map(_mentions, texts)) >= _MENTIONED_SHARE * len(texts)
+
+
+def _mentions(text: str) -> bool:
+    short = text[:_TEXT_LETTERS]
+    if any(found[1][0].isupper() for found in _TITLED.finditer(short)):
+        return True
+    words = [found for found in _CAPITALISED.finditer(short) if found[0][0].isupper()]
+    return any(is_given(first[0]) and second.start() - first.end() == 1 for first, second in pairwise(words))

@@ -23,10 +23,11 @@ from anonkit.drafting.identifying.issued_numbers import (
     are_codes_of_things,
     are_initials_with_birthday,
     are_issued_numbers,
+    are_licence_plates,
     are_phones,
     begin_with_birth,
 )
-from anonkit.drafting.identifying.person_names import are_user_names, kind_of_names
+from anonkit.drafting.identifying.person_names import are_user_names, kind_of_names, mention_persons
 from anonkit.drafting.identifying.street_addresses import (
     HeaderKind,
     IdentifierKind,
@@ -39,7 +40,6 @@ from anonkit.drafting.identifying.street_addresses import (
     names_persons,
     names_things,
 )
-from anonkit.drafting.identifying.texts_with_names import are_licence_plates, mention_persons
 
 _LOOKED_AT = 1_000
 """Distinct values whose spelling is tested, evenly spaced in their order: the same ones in every run."""

@@ -2,20 +2,22 @@
 """The search for a k-anonymous recoding on coded columns: importance, selection, generalization, partitioning.
 
 Integer codes in, a recoding of codes out: no tables, no policy, no files. Labels and the published recoding are made
-from the result in ``anonkit.k_anonymity``.
+from the result in `anonkit.k_anonymity`.
 
 ``equivalence``, ``class_values``, ``distinct_rows``
     Equivalence classes, the conditions on them, and the distinct rows on which searches run.
 ``hierarchy_levels``, ``supported_cuts``
     Generalization hierarchies, and the cut points that disclose nothing of fewer than k rows.
-``features``, ``importance``, ``random_forest``, ``target_probabilities``, ``soft_labels``
+``importance``, ``out_of_bag``, ``soft_labels``
     The target as a guide: feature importance, and probabilities learned from other rows.
 ``greedy_selection``
     The published RFKA and Greedy_Hamdist.
 ``top_down_specialization``, ``refinable_column``, ``refinement``
     The default of RFKA: column by column, from everything dropped.
-``box_tree``, ``box_growth``, ``box_division``
+``box_tree``, ``box_growth``, ``box_division``, ``box_pruning``
     Mondrian: local recoding into boxes.
 ``full_domain``
     Datafly and Incognito: one level of the hierarchy per column.
+``microaggregation``
+    MDAV: groups of rows that lie close together.
 """

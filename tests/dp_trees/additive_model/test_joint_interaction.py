@@ -16,17 +16,15 @@ from hypothesis import strategies as st
 import anonkit
 from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.budget_rules.forest_rule import rule_for
-from anonkit.checks.central_pairs import is_followed
+from anonkit.checks.central_rule import is_followed
 from anonkit.consumers import Forest
-from anonkit.dp_trees.additive_model.class_pairs import rule_of
-from anonkit.dp_trees.additive_model.pair_interaction import PairInteraction
-from anonkit.dp_trees.additive_model.pair_prequeries import PairQuestions
+from anonkit.dp_trees.additive_model.pair_prequeries import PairInteraction, PairQuestions, rule_of
 from anonkit.mechanisms.accounting import units_of
 from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
-from tests.checks.test_central_pairs import NAMES, tree_of
-from tests.dp_trees.additive_model.test_pair_prequeries import counter_of
+from tests.checks.test_central_rule import NAMES, tree_of
+from tests.dp_trees.additive_model.test_pair_prequeries import counter_of_rows
 from tests.dp_trees.tables import attribute, schema_of
 from tests.mechanisms.test_private_selection import law_of_permute_and_flip
 
@@ -40,7 +38,7 @@ Rows = list[tuple[int, ...]]
 
 def gains(question: PairInteraction, rows: Rows) -> np.ndarray:
     """The gains of pairs, triples and all attributes of a table, the class last."""
-    counter = counter_of(question.schema, rows)
+    counter = counter_of_rows(question.schema, rows)
     triples = question.gains_of_triples(question.tables_of_triples(counter))
     return np.concatenate(
         [question.gains(question.tables(counter)), triples, question.gains_of_all(question.table_of_all(counter))]
@@ -91,7 +89,7 @@ def test_an_audit_of_the_choice_stays_below_its_price() -> None:
     rows = [(*one, sum(one) % 2) for one in itertools.product((0, 1), repeat=4)] * 8
     draw, seen = question.draw(units_of(epsilon)), []
     for at, own in enumerate((rows, [*rows, (0, 0, 0, 0, 1)])):
-        counter = counter_of(FOUR, own)
+        counter = counter_of_rows(FOUR, own)
         tables = question.tables(counter), question.tables_of_triples(counter), question.table_of_all(counter)
         found = [
             question.choose(draw, tables[0], Randomness.seeded(seed), *tables[1:]).pair == (0, 1, 2, 3)
@@ -129,7 +127,7 @@ def test_all_are_chosen_where_no_three_of_them_say_as_much(kind: str, chosen: tu
     rows, schema = rows_of(kind)
     rule = rule_for(epsilon=1.0, rows=len(rows), attributes=6, classes=2)
     asked = PairQuestions.of(rule, schema, epsilon=1.0, rows=float(len(rows)))
-    counter = counter_of(schema, rows)
+    counter = counter_of_rows(schema, rows)
     found = [asked.measure(counter, units_of(1.0), Randomness.seeded(seed)).interaction for seed in range(10)]
     assert sum(one is not None and one.pair == chosen for one in found) >= 9
 

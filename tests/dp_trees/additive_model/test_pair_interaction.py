@@ -16,14 +16,13 @@ from hypothesis import strategies as st
 
 from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.budget_rules.forest_rule import choice_share, rule_for
-from anonkit.dp_trees.additive_model.pair_interaction import PURPOSE, Interaction, PairInteraction
-from anonkit.dp_trees.additive_model.pair_prequeries import PairQuestions
+from anonkit.dp_trees.additive_model.pair_prequeries import CHOICE, Interaction, PairInteraction, PairQuestions
 from anonkit.mechanisms.accounting import draw_units, units_of
 from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.published.statements.draws import PERMUTE_AND_FLIP
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
-from tests.dp_trees.additive_model.test_pair_prequeries import counter_of
+from tests.dp_trees.additive_model.test_pair_prequeries import counter_of_rows
 from tests.dp_trees.tables import attribute, schema_of
 from tests.mechanisms.test_private_selection import law_of_permute_and_flip
 
@@ -42,7 +41,7 @@ def question_of(schema: TreeSchema, rows: float = ROWS, epsilon: float = 4.0) ->
 
 def gains(question: PairInteraction, rows: list[tuple[int, ...]]) -> np.ndarray:
     """The gains of a table of rows, the class last."""
-    return question.gains(question.tables(counter_of(question.schema, rows)))
+    return question.gains(question.tables(counter_of_rows(question.schema, rows)))
 
 
 CELLS = list(itertools.product((0, 1), repeat=4))
@@ -131,7 +130,7 @@ def test_two_on_which_the_class_depends_together_are_chosen(kind: str, pair: tup
         rule_for(epsilon=1.0, rows=len(rows), attributes=4, classes=2), schema, epsilon=1.0, rows=float(len(rows))
     )
     assert 0 < asked.for_choice < Fraction(3, 100)
-    counter = counter_of(schema, rows)
+    counter = counter_of_rows(schema, rows)
     found = [asked.measure(counter, units_of(1.0), Randomness.seeded(seed)).interaction for seed in range(20)]
     assert sum(one is not None and one.pair == pair for one in found) >= 18
 
@@ -224,7 +223,7 @@ def test_an_audit_of_the_choice_stays_below_its_price_and_finds_some_of_it() -> 
     rows = [(0, 0, 0, 0), (0, 1, 0, 1), (1, 0, 0, 1), (1, 1, 0, 0)] * 12
     more = (0, 0, 0, 1)  # against what all others say: it raises what one attribute gets right, and no more
     draw = question.draw(units_of(epsilon))
-    tables = [question.tables(counter_of(THREE, table)) for table in (rows, [*rows, more])]
+    tables = [question.tables(counter_of_rows(THREE, table)) for table in (rows, [*rows, more])]
     seen = [
         np.array([
             question.choose(draw, own, Randomness.seeded(seed)).pair is not None
@@ -238,4 +237,4 @@ def test_an_audit_of_the_choice_stays_below_its_price_and_finds_some_of_it() -> 
 
 def test_the_line_of_the_account_has_a_name() -> None:
     """The line of the account has a name that a reader finds."""
-    assert question_of(THREE).draw(1 << 40).name == PURPOSE == "interacting pair"
+    assert question_of(THREE).draw(1 << 40).name == CHOICE == "interacting pair"

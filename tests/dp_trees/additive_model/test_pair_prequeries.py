@@ -1,4 +1,4 @@
-"""The dependence of attributes within classes: its sensitivity, its readings, and their consequences."""
+"""The dependence of attributes within classes: its tables, its sensitivity, its readings, and their consequences."""
 
 from __future__ import annotations
 
@@ -15,8 +15,17 @@ from hypothesis import strategies as st
 import anonkit
 from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.budget_rules.forest_rule import is_dependent, reading_share, rule_for
-from anonkit.dp_trees.additive_model.pair_prequeries import PURPOSE, DependenceWithinClasses
-from anonkit.dp_trees.questions import BatchCounter, CodedBatch
+from anonkit.domains.coded_columns import IntArray
+from anonkit.dp_trees.additive_model.pair_prequeries import (
+    READING,
+    ClassPairs,
+    DependenceWithinClasses,
+    groups_of,
+    rule_of,
+    sizes_of,
+)
+from anonkit.dp_trees.questions import BatchCounter, CodedBatch, RowSums
+from anonkit.errors import GuaranteeError
 from anonkit.mechanisms.accounting import draw_units, units_of
 from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.policy.column_declarations import Column, Role
@@ -24,7 +33,57 @@ from anonkit.policy.declaration import Policy
 from anonkit.published.noisy_tables import LAPLACE
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
-from tests.dp_trees.tables import attribute, schema_of
+from tests.dp_trees.tables import MIXED, attribute, counter_of, schema_of, table_of
+
+
+@given(st.integers(0, 2**32), st.integers(0, 80), st.integers(0, 80))
+def test_each_row_is_counted_once_in_each_table_by_its_class(seed: int, n: int, first: int) -> None:
+    """Against a count row by row, in batches of any size."""
+    codes, labels = table_of(MIXED, n, seed)
+    asked = ClassPairs(schema=MIXED, rows=1e6)
+    tables = asked.tables(counter_of(codes, labels, [min(first, n)]))
+    assert set(tables) == set(asked.pairs) == {(a, b) for a in range(4) for b in range(a + 1, 4)}
+    for (a, b), table in tables.items():
+        expected = np.zeros((2, asked.groups[a].max() + 1, asked.groups[b].max() + 1), dtype=np.int64)
+        for label, one, other in zip(labels, asked.groups[a][codes[a]], asked.groups[b][codes[b]], strict=True):
+            expected[label, one, other] += 1
+        assert table.tolist() == expected.tolist()
+
+
+def test_few_rows_have_no_tables() -> None:
+    """By public facts and the number of rows alone."""
+    assert ClassPairs(schema=MIXED, rows=10.0).pairs == ()
+    assert ClassPairs(schema=MIXED, rows=1e6).rule == rule_of(MIXED, rows=1e6)
+
+
+def test_a_number_is_in_groups_of_neighbours_and_a_category_by_itself() -> None:
+    """Missing has a group of its own, the last."""
+    schema = schema_of(attribute("n", 40, Split.CUT, missing=True), attribute("a", 5))
+    number, category = groups_of(schema, 4)
+    assert number[-1] == number.max() == number[-2] + 1
+    assert set(np.diff(number[:-1]).tolist()) == {0, 1}
+    assert np.ptp(np.bincount(number[:-1])) <= 1
+    assert category.tolist() == [0, 1, 2, 3, 4]
+    assert [(one.codes, one.cells, one.has_missing) for one in sizes_of(schema)] == [(41, 40, True), (5, 0, False)]
+
+
+class Losing(BatchCounter):
+    """Sums in which one row of one table is lost."""
+
+    def sum_up(self, sums: RowSums) -> IntArray:
+        """Return the sums less one."""
+        total = super().sum_up(sums)
+        total[np.flatnonzero(total)[0]] -= 1
+        return total
+
+
+def test_a_count_that_lost_a_row_is_a_defect() -> None:
+    """Noise on the wrong number of rows would be a release of another table."""
+    codes, labels = table_of(MIXED, 50)
+    batch = CodedBatch(codes=codes, labels=labels, first_row=0)
+    with pytest.raises(GuaranteeError, match="more or less often"):
+        ClassPairs(schema=MIXED, rows=1e6).tables(Losing(lambda: [batch]))
+
 
 PAIR = schema_of(attribute("a", 2, Split.ONE_VS_REST), attribute("b", 2, Split.ONE_VS_REST))
 THREE = schema_of(
@@ -34,7 +93,7 @@ ROWS = 1024.0
 """Public number of rows of tables that have far fewer: with it every pair is looked at."""
 
 
-def counter_of(schema: TreeSchema, rows: list[tuple[int, ...]]) -> BatchCounter:
+def counter_of_rows(schema: TreeSchema, rows: list[tuple[int, ...]]) -> BatchCounter:
     """Rows of codes, the class last."""
     cells = np.array(rows, dtype=np.int64).reshape(-1, len(schema.attributes) + 1).T
     batch = CodedBatch(codes=cells[:-1].astype(np.uint8), labels=cells[-1], first_row=0)
@@ -53,7 +112,7 @@ def read(question: DependenceWithinClasses, rows: list[tuple[int, ...]]) -> floa
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("anonkit.budget_rules.pair_rule.CHANCE", 0.0)
-        return distance(question, counter_of(question.schema, rows))
+        return distance(question, counter_of_rows(question.schema, rows))
 
 
 def moved(question: DependenceWithinClasses, rows: list[tuple[int, ...]], more: tuple[int, ...]) -> float:
@@ -223,7 +282,7 @@ def test_an_audit_of_the_reading_stays_below_its_price_and_finds_some_of_it(monk
     rows = [(0, 0, 0), (1, 1, 0), (0, 1, 0)] * 3
     more = (1, 0, 0)
     draw = question.draw(units_of(epsilon))
-    counters = [counter_of(PAIR, table) for table in (rows, [*rows, more])]
+    counters = [counter_of_rows(PAIR, table) for table in (rows, [*rows, more])]
     exact = [distance(question, counter) for counter in counters]
     middle = sum(exact) / 2
     seen = [
@@ -255,9 +314,9 @@ def _released(kind: str, epsilon: float, **more: object) -> anonkit.Release:
 def test_a_release_says_what_was_read_and_what_followed(kind: str, weights: bool) -> None:
     """With a line of the account; weights are learned where they pay."""
     params = _released(kind, 1.0).params
-    (line,) = (line for line in params["accounting"] if line["purpose"] == PURPOSE)
+    (line,) = (line for line in params["accounting"] if line["purpose"] == READING)
     told = params["rule"]["dependence"]
-    assert (told["purpose"], told["rate"]) == (PURPOSE, line["rate"])
+    assert (told["purpose"], told["rate"]) == (READING, line["rate"])
     assert params["rule"]["weights"] == ("weights" in params) == weights
     assert is_dependent(told["steps"] / 256, params["rule"]["rows"]) == weights
     assert math.isclose(sum(one["epsilon"] for one in params["accounting"] if not one["ends_path"]), 1.0, rel_tol=0.2)
@@ -268,4 +327,4 @@ def test_where_no_weights_would_be_learned_or_cells_are_released_nothing_is_read
     """The rule says that there is none, and there is no line."""
     params = _released("each by itself", **more).params  # type: ignore[arg-type]
     assert params["rule"]["dependence"] is None
-    assert not [line for line in params["accounting"] if line["purpose"] == PURPOSE]
+    assert not [line for line in params["accounting"] if line["purpose"] == READING]

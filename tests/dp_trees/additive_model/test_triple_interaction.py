@@ -16,13 +16,12 @@ from hypothesis import strategies as st
 import anonkit
 from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.budget_rules.forest_rule import rule_for
-from anonkit.dp_trees.additive_model.pair_interaction import PairInteraction
-from anonkit.dp_trees.additive_model.pair_prequeries import PairQuestions
+from anonkit.dp_trees.additive_model.pair_prequeries import PairInteraction, PairQuestions
 from anonkit.mechanisms.accounting import units_of
 from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
-from tests.dp_trees.additive_model.test_pair_prequeries import counter_of
+from tests.dp_trees.additive_model.test_pair_prequeries import counter_of_rows
 from tests.dp_trees.tables import attribute, schema_of
 from tests.mechanisms.test_private_selection import law_of_permute_and_flip
 
@@ -35,7 +34,7 @@ Rows = list[tuple[int, ...]]
 
 def gains(question: PairInteraction, rows: Rows) -> np.ndarray:
     """The gains of pairs and triples of a table, the class last."""
-    counter = counter_of(question.schema, rows)
+    counter = counter_of_rows(question.schema, rows)
     return np.concatenate(
         [question.gains(question.tables(counter)), question.gains_of_triples(question.tables_of_triples(counter))]
     )
@@ -92,7 +91,7 @@ def test_an_audit_of_the_choice_stays_below_its_price() -> None:
     draw = question.draw(units_of(epsilon))
     seen = []
     for at, own in enumerate((rows, [*rows, (0, 0, 0, 1)])):
-        tables, triples = (one(counter_of(THREE, own)) for one in (question.tables, question.tables_of_triples))
+        tables, triples = (one(counter_of_rows(THREE, own)) for one in (question.tables, question.tables_of_triples))
         found = [
             question.choose(draw, tables, Randomness.seeded(seed), triples).pair == (0, 1, 2)
             for seed in range(at * 3_000, (at + 1) * 3_000)
@@ -127,7 +126,7 @@ def test_three_are_chosen_where_no_two_of_them_say_anything(kind: str, chosen: t
     rows, schema = rows_of(kind)
     rule = rule_for(epsilon=1.0, rows=len(rows), attributes=6, classes=2)
     asked = PairQuestions.of(rule, schema, epsilon=1.0, rows=float(len(rows)))
-    counter = counter_of(schema, rows)
+    counter = counter_of_rows(schema, rows)
     found = [asked.measure(counter, units_of(1.0), Randomness.seeded(seed)).interaction for seed in range(10)]
     assert sum(one is not None and one.pair == chosen for one in found) >= 9
 

@@ -10,7 +10,6 @@ from anonkit.budget_rules.view_rule import ViewPlan
 from anonkit.domains.number_bins import Categories
 from anonkit.dp_trees.marginals.exact_tables import ExactTables
 from anonkit.dp_trees.marginals.learned_marginals import LearnedMarginals, learn, measured
-from anonkit.dp_trees.marginals.mixture_rows import MixtureRows
 from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout
 from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
 from anonkit.dp_trees.marginals.table_plan import plan_of
@@ -19,7 +18,7 @@ from anonkit.dp_trees.questions import BatchCounter, CodedBatch
 from anonkit.mechanisms.accounting import units_of
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.published.marginal_tables import MarginalSchema
-from anonkit.published.product_mixtures import rows_of_components
+from anonkit.published.product_mixtures import codes_of_rows, rows_of_components
 from anonkit.published.tree_attributes import Attribute, Split
 from anonkit.randomness import Randomness
 
@@ -82,7 +81,7 @@ def drawn(found: LearnedMarginals, seed: int = 1) -> np.ndarray:
     """Rows of what was learned, the target first where there is one, shape (n_columns, n_rows)."""
     rng = Randomness.seeded(seed)
     numbers = rows_of_components(found.mixtures, UniformStream(rng.child("numbers")))
-    return np.stack(MixtureRows(found.mixtures)(numbers, rng.child("rows")))
+    return np.stack(codes_of_rows(found.mixtures, numbers, UniformStream(rng.child("rows"))))
 
 
 def chain(n: int, sizes: list[int], seed: int = 1, strength: float = 0.6) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Numbers that somebody issued, phones, and codes with a birthday: found by their spread and form."""
+"""Numbers that somebody issued, phones, licence plates, and codes with a birthday: found by their spread and form."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from anonkit.drafting.identifying.issued_numbers import (
     are_codes_of_things,
     are_initials_with_birthday,
     are_issued_numbers,
+    are_licence_plates,
     are_phones,
     begin_with_birth,
 )
@@ -58,3 +59,22 @@ def test_codes_of_things_are_known() -> None:
     assert are_codes_of_things(["A01.1", "B20", "C50.9", "J45.0"])
     assert are_codes_of_things(["1.2.3", "v2.0", "3.11.7rc1"])
     assert not are_codes_of_things(POLICIES)
+
+
+def letters(n: int) -> str:
+    """So many capitals."""
+    return "".join(DRAW.choices(string.ascii_uppercase, k=n))
+
+
+PLATES = [f"{letters(1)}-{letters(2)} {DRAW.randrange(10, 9999)}" for _ in range(80)]
+ARTICLES = [f"AB-CD {DRAW.randrange(10, 9999)}" for _ in range(80)]
+POSTCODES = [f"{letters(2)}{at % 9 + 1} {at % 8 + 1}{letters(2)}" for at in range(80)]
+
+
+def test_plates_have_letters_that_are_hardly_ever_alike() -> None:
+    """Codes of things begin with one of a few; postcodes are places; a few plates are no column of them."""
+    assert are_licence_plates(PLATES)
+    assert not are_licence_plates(ARTICLES)
+    assert not are_licence_plates(POSTCODES)
+    assert not are_licence_plates(PLATES[:20])
+    assert not are_licence_plates([*PLATES, *(f"row {at} of a list" for at in range(80))])

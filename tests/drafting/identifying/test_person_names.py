@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from anonkit.drafting.identifying.person_names import are_user_names, has_family_ending, is_given, kind_of_names
+from anonkit.drafting.identifying.person_names import (
+    are_user_names,
+    has_family_ending,
+    is_given,
+    kind_of_names,
+    mention_persons,
+)
 from anonkit.drafting.identifying.street_addresses import IdentifierKind
 
 GIVEN = [
@@ -54,3 +60,15 @@ def test_words_are_looked_up_in_any_case() -> None:
     assert not is_given("table")
     assert has_family_ending("Zimmermann")
     assert not has_family_ending("mann")
+
+
+def test_a_fifth_of_the_strings_mentions_a_person() -> None:
+    """By a title before a name, or a given name before another one; of fewer strings nothing is said."""
+    plain = [f"the pump number {at} was repaired on site" for at in range(40)]
+    titled = [f"a call from Mrs. Miller about invoice {at}" for at in range(10)]
+    named = [f"yesterday Maria Keller sent the form {at}" for at in range(10)]
+    assert mention_persons([*plain, *titled])
+    assert mention_persons([*plain, *named])
+    assert not mention_persons(plain)
+    assert not mention_persons([*plain, *titled[:5]])
+    assert not mention_persons(titled)

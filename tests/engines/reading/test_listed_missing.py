@@ -183,7 +183,7 @@ def test_under_differential_privacy_a_listed_cell_is_missing_by_itself(frame: st
 @pytest.mark.slow
 def test_spark_reads_listed_texts_alike(spark: Any, tmp_path: Path) -> None:
     """Frames of Spark, Parquet read by executors, and files read by the local engine."""
-    from anonkit.engines.spark import SparkEngine
+    from anonkit.engines.spark.spark_engine import SparkEngine
 
     frame = spark.createDataFrame(
         [tuple(row.values()) for row in pa.table(CELLS).to_pylist()], ", ".join(f"`{name}` string" for name in CELLS)
