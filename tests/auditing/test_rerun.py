@@ -98,6 +98,7 @@ def test_replaced_records_are_audited_by_replacing() -> None:
     assert 0.3 < found.lower_bound < 8.0
 
 
+@pytest.mark.slow
 @pytest.mark.untraced
 def test_all_rows_of_a_person_are_in_or_out() -> None:
     """With a unit column a record represents the most rows that are used of one person."""

@@ -96,7 +96,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 # --- what is written -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.quick_cases("rr-sqlite", "dp-forest-xlsx")
+@pytest.mark.quick_cases("rr-sqlite")
 @pytest.mark.parametrize("form", COPIES)
 @pytest.mark.parametrize("method", METHODS)
 def test_the_release_and_its_copy_appear_together(method: str, form: str, tmp_path: Path) -> None:
@@ -132,6 +132,7 @@ def test_a_copy_in_sqlite_is_one_plain_table(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.slow
 def test_bounds_and_parts_have_copies_too(tmp_path: Path) -> None:
     """A copy holds what the data hold, whatever their form."""
     ask(tmp_path / "out.csv", cells="bounds", part_rows=20)
@@ -148,6 +149,7 @@ def test_a_unit_is_in_no_copy(tmp_path: Path) -> None:
     assert "person" not in pc_csv.read_csv(tmp_path / "out.csv").column_names
 
 
+@pytest.mark.slow
 def test_batches_recipes_and_saved_releases_take_the_names(kept: Path, tmp_path: Path) -> None:
     """`anonkit.apply`, a recipe's `output` and `Release.save` write copies as `anonkit.release` does."""
     anonkit.apply(
@@ -301,7 +303,7 @@ def _killed_at(stop: int) -> Iterator[list[int]]:
             yield calls
 
 
-@pytest.mark.quick_cases("csv-5")
+@pytest.mark.slow
 @pytest.mark.parametrize(("old", "step"), [(None, 1), ("csv", 1), ("csv", 5), ("tsv", 1)])
 def test_killed_at_any_moment_one_generation_stands_there(
     old: str | None, step: int, kept: Path, tmp_path: Path
@@ -374,7 +376,7 @@ def test_a_changed_copy_fails(copied: Path, capfd: pytest.CaptureFixture[str]) -
         assert "copy" in capfd.readouterr().err
 
 
-@pytest.mark.slow_cases("tsv-.tsv", "sav-.sav", "dta-.dta", "arrow-.arrow", "xlsx-.xlsx")
+@pytest.mark.quick_cases("csv-.csv")
 @pytest.mark.parametrize(("form", "suffix"), COPIES.items())
 def test_the_command_finds_the_release_beside_a_copy(
     form: str, suffix: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]

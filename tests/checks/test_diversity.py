@@ -122,6 +122,7 @@ def test_parts_and_numbers_of_classes_do_not_matter(table: list[dict[int, int]],
     assert published_worst(worst_of(parts, np.bincount(values, counts), ordered)) == whole
 
 
+@pytest.mark.slow
 def test_many_values_are_no_matrix() -> None:
     """A million values in a hundred thousand classes: a hundred billion cells, if there were a matrix."""
     n = 1_000_000

@@ -168,6 +168,7 @@ def test_any_numbers_round_trip(numbers: list[float], tmp_path: Path) -> None:
         assert failed(exported(tmp_path, rows, target), rows) == []
 
 
+@pytest.mark.slow
 def test_a_number_between_two_of_fifteen_digits_round_trips(tmp_path: Path) -> None:
     """Rounded once: what is written with 16 digits and then read with 15 is rounded twice, and another number."""
     numbers = np.random.default_rng(1).normal(size=5_000)

@@ -331,6 +331,9 @@ def _command(*words: object) -> None:
         raise ReleaseFormatError("exit code 3")
 
 
+@pytest.mark.quick_cases(
+    "pipe-*-validate", "device-*-load", "huge-*-export", "link to a device-.params.json-*", "*-.report.json-report"
+)
 @pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("suffix", NAMED)
 @pytest.mark.parametrize("what", ["pipe", "device", "link to a device", "huge"])

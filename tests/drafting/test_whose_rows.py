@@ -196,7 +196,7 @@ def test_rows_without_a_value_stay_and_count_for_nobody() -> None:
     assert candidates(release)["konto"] >= 10
 
 
-@pytest.mark.slow_cases("roles0")
+@pytest.mark.slow
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("roles", [ROLES, {"unit": ["konto", "sex"], "target": "outcome"}])
 def test_spark_counts_alike(roles: Mapping[str, Any], tmp_path: Path) -> None:

@@ -175,7 +175,7 @@ def test_a_file_of_the_population_of_the_next_batch(tmp_path: Path) -> None:
         anonkit.apply(first, sample(population(seed=9)), ledger=None, max_suppression=0.5, population=people)
 
 
-@pytest.mark.quick_cases("mondrian")
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["mondrian", "rfka"])
 def test_spark_says_the_same_of_the_population(spark: Any, method: str, tmp_path: Path) -> None:
     """A file, a share, keys of their own and weights: figures of the classes that Spark has written, validated."""

@@ -72,6 +72,7 @@ def test_renaming_every_value_protects_nobody(source: pa.Table) -> None:
     assert found["singling_out"]["controls"]["renamed"] > 0.5 * found["singling_out"]["controls"]["identity"]
 
 
+@pytest.mark.slow
 def test_shuffled_columns_are_no_risk(source: pa.Table) -> None:
     """Values stay, rows do not: no risk, and what 150 guesses at a value of three leave open is said."""
     random = np.random.default_rng(1)
@@ -115,6 +116,7 @@ def test_the_baseline_of_inference_guesses(source: pa.Table) -> None:
     assert found["control_rate"] > commonest - 0.12
 
 
+@pytest.mark.slow
 @pytest.mark.untraced
 def test_what_the_table_teaches_about_everybody_is_no_risk(source: pa.Table) -> None:
     """With people who were not released as control inference fails, and membership is detected."""
