@@ -72,6 +72,7 @@ def checked(release: Any, folder: Path, forge: Forge | None = None, *, draft: bo
     return {check.name for check in found if not check.passed}
 
 
+@pytest.mark.quick_cases("lines*-1.0", "lines0-30.0", "lines3-0.02")
 @pytest.mark.untraced
 @pytest.mark.parametrize("epsilon", [0.02, 1.0, 30.0])
 @pytest.mark.parametrize("lines", [LINES, (), ("count",), ("quantile(age, 0.05, 0.95)", "sex, ward, age")])

@@ -59,6 +59,7 @@ def test_an_empty_table_shows_nothing() -> None:
     assert counted([]).share == 0.0
 
 
+@pytest.mark.quick_cases("sensitive1")
 @pytest.mark.untraced
 @pytest.mark.parametrize("sensitive", [(), ("income",)])
 def test_every_k_anonymous_report_has_the_share(tmp_path: Path, sensitive: tuple[str, ...]) -> None:

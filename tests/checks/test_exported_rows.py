@@ -94,7 +94,7 @@ def test_every_form_holds_what_the_release_holds(target: str, tmp_path: Path) ->
     assert failed(exported(tmp_path, rows, target), rows) == []
 
 
-@pytest.mark.slow_cases("duckdb:///{}/out.duckdb?table=t")
+@pytest.mark.quick_cases("out.csv", "out.xlsx", "sqlite*")
 @pytest.mark.untraced
 @pytest.mark.parametrize("target", TARGETS)
 def test_changed_missing_and_added_rows_and_columns_are_found(target: str, tmp_path: Path) -> None:

@@ -230,7 +230,7 @@ needs_limits = pytest.mark.skipif(sys.platform != "linux", reason="limits of mem
 
 
 @pytest.mark.untraced  # the processes that look at forgeries leave no trace
-@pytest.mark.slow_cases("k-anonymous")
+@pytest.mark.slow
 @needs_limits
 @pytest.mark.parametrize("family", ["k-anonymous", "forest"])
 def test_a_few_numbers_and_lengths(family: str, tmp_path: Path) -> None:

@@ -192,6 +192,7 @@ def test_the_next_batch_is_counted_in_people(untouched: Path, tmp_path: Path) ->
     assert anonkit.validate(tmp_path / "b.parquet").passed
 
 
+@pytest.mark.quick_cases("250")
 @pytest.mark.untraced
 @pytest.mark.parametrize("rows", [100_000, 250])
 def test_rows_of_nobody_are_left_out_and_said(rows: int) -> None:

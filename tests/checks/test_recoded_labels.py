@@ -121,6 +121,7 @@ NUMBERS = {"kind": "intervals", "cuts": ["10", "20", "30"], "missing": True}
 JOBS = {"kind": "categories", "values": ["clerk", "miner", "nurse"], "missing": False}
 
 
+@pytest.mark.quick_cases("None-incognito", "160-rfka")
 @pytest.mark.untraced
 @pytest.mark.parametrize("method", ["rfka", "datafly", "incognito"])
 @pytest.mark.parametrize("search_rows", [None, 160])

@@ -73,7 +73,7 @@ def _release(method: str, folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.slow_cases("bounds", "mondrian")
+@pytest.mark.quick_cases("rr", "dp-nb")
 @pytest.mark.untraced
 @pytest.mark.parametrize("method", METHODS)
 def test_the_checks_are_the_same_and_no_row_is_read_here(method: str, released: Released, tmp_path: Path) -> None:

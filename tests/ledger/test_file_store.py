@@ -250,6 +250,7 @@ print(refused)
 """
 
 
+@pytest.mark.quick_cases("100")
 @pytest.mark.parametrize("size", [100, 8_192])
 def test_a_ledger_that_had_no_room_can_be_made_later(where: Path, size: int) -> None:
     """No key is left beside a file without tables, which would be taken for a ledger that was cut."""

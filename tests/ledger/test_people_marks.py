@@ -137,6 +137,7 @@ OTHERS: dict[str, Callable[[], tuple[pa.Table, str, pa.Table, str]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_thirty_pairs() -> None:
     """All fifteen pairs with people in common are recognised, and none of the fifteen without."""
     assert len(SAME) == len(OTHERS) == 15

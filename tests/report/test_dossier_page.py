@@ -170,6 +170,7 @@ def test_the_dossier_fits_a_narrow_screen(tmp_path: Path) -> None:
     assert asked - {"/favicon.ico"} == {"/probe.html"}
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_the_dossier_fits_a_sheet_of_paper(tmp_path: Path) -> None:
     """Between the margins of A4 (178 mm, 673 pixels) nothing goes beyond them, long names and intervals neither."""

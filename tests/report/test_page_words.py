@@ -53,6 +53,7 @@ def test_a_release_in_memory_has_no_name_yet(tmp_path: Path) -> None:
         assert anonkit.validate(tmp_path / f"{name}.parquet").passed
 
 
+@pytest.mark.quick_cases("NAME", "<b>*")
 @pytest.mark.parametrize("name", ["NAME", "<b>&amp;", "é"])
 def test_any_name_of_files_is_on_the_page(name: str, tmp_path: Path) -> None:
     """Escaped, and read back by the check of the page; a page with a path for a name is none of its report."""

@@ -95,6 +95,7 @@ def test_no_class_of_any_table_is_of_one_person(name: str, method: str) -> None:
     assert people_of_classes(PEOPLE[name](np.random.default_rng(11)), method).min() >= 9
 
 
+@pytest.mark.slow
 def test_rows_that_are_said_to_be_independent_count_as_people_do() -> None:
     """On the owner's word a class may be one person: this is what everybody got before."""
     made = PEOPLE["visits, account declared"](np.random.default_rng(11))
