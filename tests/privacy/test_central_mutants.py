@@ -768,6 +768,7 @@ def is_of_the_gate(test: Callable[[], None]) -> bool:
     return test.__module__ != __name__ and test.__name__.startswith("test_") and not {"slow", "parametrize"} & {*marks}
 
 
+@pytest.mark.slow_cases("a pair is chosen without noise", "a triple is chosen without noise")
 @pytest.mark.parametrize("name", [name for name, (_, test) in NOISE.items() if not is_of_the_gate(test)])
 def test_what_refuses_a_mutant_of_noise_passes_as_the_code_stands(name: str) -> None:
     """Those that are only here, or with other arguments; the gate runs the others in their modules."""
