@@ -94,6 +94,7 @@ def test_a_changed_folder_does_not_validate(change: str, tmp_path: Path) -> None
     assert "hash:data" in _failed(folder)
 
 
+@pytest.mark.slow
 def test_a_file_and_a_folder_replace_each_other(tmp_path: Path) -> None:
     """With --force: nothing of the old release is left, and nothing beside the new one."""
     output = tmp_path / "x.parquet"

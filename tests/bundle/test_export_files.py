@@ -158,6 +158,7 @@ def test_a_table_in_other_capitals_is_not_replaced_unasked(target: str, release:
         anonkit.export(release, f"{place}?table=OPEN")
 
 
+@pytest.mark.slow
 def test_a_server_is_written_and_read_under_one_address(release: Path, postgresql: Server, tmp_path: Path) -> None:
     """Folded, in quotes, in a schema; a text with U+0000 is refused with its column, and no word of the text."""
     with closing(postgresql.connect()) as base:

@@ -122,6 +122,7 @@ def test_a_copy_holds_the_cells(copied: Path) -> None:
     assert there["age"].to_pylist() == data["age"].cast(pa.string()).to_pylist()
 
 
+@pytest.mark.slow
 def test_a_copy_in_sqlite_is_one_plain_table(tmp_path: Path) -> None:
     """There is no table of sidecars in it: the descriptor beside it holds its hash."""
     ask(tmp_path / "out.sqlite")
@@ -218,6 +219,7 @@ def test_force_replaces_the_copy_that_is_listed(copied: Path) -> None:
     assert all(passed(copied.with_suffix(".parquet")).values())
 
 
+@pytest.mark.slow
 def test_a_copy_that_was_changed_is_its_editors(copied: Path) -> None:
     """Neither a release in this form nor one without it takes away what somebody typed."""
     copied.write_text(OWN)
@@ -468,6 +470,7 @@ def test_rows_that_are_public_are_refused_before_and_noisy_ones_after(
 # --- asked again -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_copy_is_added_to_the_release_that_stands_there(tmp_path: Path, ledger_beside: Path) -> None:
     """The same request in another form draws nothing and charges nothing; the copy is listed."""
     ask(tmp_path / "out.parquet", method="rr")

@@ -130,7 +130,7 @@ def test_the_checks_are_the_same_and_no_row_is_fetched_here(
     assert list(workers.scratch.glob(f"{_PREFIX}*")) == []
 
 
-@pytest.mark.slow_cases("bounds")
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["mondrian", "bounds"])
 def test_rows_that_this_machine_reads_are_brought_to_it(
     method: str,

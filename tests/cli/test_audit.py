@@ -13,6 +13,7 @@ import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
 
 
+@pytest.mark.slow
 def test_people_see_every_attack_with_its_controls(cli: Any, table: Path, released: Path) -> None:
     """One line an attack, the banner above, notes on stderr."""
     ran = cli("audit", released, "--original", table, "--attacks", "20")

@@ -128,6 +128,7 @@ def test_for_anyone_noise_is_recommended(cli: Any, people: Path) -> None:
     assert Policy.load("policy.toml").column("outcome").is_sensitive
 
 
+@pytest.mark.slow
 def test_the_recommended_command_names_what_it_still_needs(cli: Any, people: Path) -> None:
     """Noise needs domains, which a draft leaves open: the columns are named, and with them the last line works."""
     ran = cli(

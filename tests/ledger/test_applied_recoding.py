@@ -96,6 +96,7 @@ def test_a_recoding_that_no_ledger_knows_is_not_applied(
     assert len(Ledger(users_ledger()).standing("out").entries) == 1
 
 
+@pytest.mark.slow
 def test_the_ledger_beside_the_params_is_found(
     cli: Any, tmp_path: Path, rows: list[str], january: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,6 +161,7 @@ def test_two_users_on_one_server_notice_each_other(
     )
 
 
+@pytest.mark.slow
 def test_one_file_that_is_replaced_each_month_is_held_against_the_last(
     cli: Any, tmp_path: Path, rows: list[str], january: Path
 ) -> None:
@@ -246,6 +248,7 @@ def test_a_laptop_and_a_server_release_the_same_table_unnoticed_unless_they_shar
     assert "looks like dataset 'in'" in refused.err
 
 
+@pytest.mark.slow
 def test_a_container_whose_ledger_is_on_a_volume_goes_on(
     cli: Any, tmp_path: Path, rows: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,6 +81,7 @@ def test_the_joint_k_is_that_of_the_pairs_of_classes(tmp_path: Path) -> None:
     assert "Joint view accepted at 1" in (tmp_path / "b.report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_same_recoding_again_loses_nothing(tmp_path: Path) -> None:
     """`apply` on the same rows: the joint classes are the classes."""
     release(tmp_path / "a.parquet", "zip")
@@ -179,6 +180,7 @@ def test_the_same_rows_in_another_order_are_counted(tmp_path: Path) -> None:
     assert second.owner["joint_view"]["k"] >= 5
 
 
+@pytest.mark.slow
 def test_other_people_and_no_ledger_are_no_joint_view(tmp_path: Path) -> None:
     """The next batch without a name is a dataset of its own; without a ledger nothing is known to compare with."""
     release(tmp_path / "a.parquet", "zip")

@@ -181,6 +181,7 @@ def test_one_dataset_does_not_pay_for_another(ten: pa.Table, tmp_path: Path) -> 
     assert not any("dataset 'a'" in note for note in other.report["notes"])
 
 
+@pytest.mark.slow
 def test_where_the_ledger_stands(ten: pa.Table, tmp_path: Path) -> None:
     """In the user's folder of data, where it is requested, or nowhere; a pointer beside what is handed out says it."""
     draw(ten, tmp_path / "a.parquet")

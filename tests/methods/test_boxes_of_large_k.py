@@ -40,6 +40,7 @@ def _recoding(frame: pd.DataFrame, **more: Any) -> str:
     return str(release.params["recoding"]["kind"])
 
 
+@pytest.mark.slow
 def test_boxes_are_shown_where_they_keep_more_of_the_target() -> None:
     """One recoding a column must cut b and c wherever a is low; boxes follow the target."""
     frame = corners()
@@ -86,6 +87,7 @@ def test_rounded_weights_are_shown_cell_by_cell() -> None:
     assert release.params["recoding"]["kind"] == "global"
 
 
+@pytest.mark.slow
 def test_a_column_to_be_kept_is_shown() -> None:
     """Of boxes or columns, what shows the column is taken."""
     frame = corners().assign(kept=np.random.default_rng(6).choice(list("pq"), 1200))

@@ -78,6 +78,7 @@ def test_the_preset_is_charged_and_validated_as_what_it_costs(name: str, tmp_pat
     assert anonkit.validate(release).passed
 
 
+@pytest.mark.slow
 def test_a_node_of_few_noisy_rows_is_a_leaf() -> None:
     """With hardly any noise the nodes that are split have the rows that were requested, and smaller ones are leaves."""
     table = bank_customers(2_000, seed=1)

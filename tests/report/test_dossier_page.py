@@ -234,6 +234,7 @@ def _moving(name: str, share: float, action: str = "generalized") -> dict[str, A
     return {**head, "bars": bars}
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(shares=_SHARES)
 def test_the_columns_that_moved_most_are_told_before_the_prediction(shares: list[float]) -> None:
