@@ -124,6 +124,7 @@ def test_a_column_of_another_type_is_refused_without_a_look_at_its_cells(tmp_pat
         )
 
 
+@pytest.mark.slow
 def test_bounds_clamp_dates_as_they_clamp_numbers(tmp_path: Path) -> None:
     """The year 9999 that means missing is the last year of the bounds; `missing_values` makes it missing."""
     days = [date(9999, 12, 31)] * 30 + [date(2019, 5, at % 28 + 1) for at in range(60)] + [date(1800, 1, 1)] * 30

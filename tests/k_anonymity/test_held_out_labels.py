@@ -429,6 +429,7 @@ def test_marks_of_whole_people_would_leave_fewer_than_k() -> None:
     assert min(left) == 1
 
 
+@pytest.mark.slow
 def test_small_tables_are_searched_with_all_their_labels() -> None:
     """Below the least rows none is marked, and nothing is public."""
     release = _released(_table(LEAST - 1))
@@ -446,7 +447,7 @@ def test_a_method_that_reads_no_label_scores_the_first_fifth(tmp_path: Path) -> 
     assert "did not see" not in release.owner["prediction_for_all_rows"]["protocol"]
 
 
-@pytest.mark.quick_cases("labels")
+@pytest.mark.slow
 @pytest.mark.parametrize("cells", ["labels", "bounds"])
 def test_the_owner_s_comparison_scores_only_rows_whose_labels_were_hidden(cells: str, tmp_path: Path) -> None:
     """As many rows as are marked; validate finds the public figure from labels and from bounds."""

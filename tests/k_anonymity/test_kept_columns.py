@@ -111,6 +111,7 @@ def _unlikely() -> pa.Table:
     )
 
 
+@pytest.mark.slow
 def test_a_column_that_the_default_drops_is_kept() -> None:
     """A column that `rfka` drops freely is in the release when it is to be kept."""
     rows = _unlikely()

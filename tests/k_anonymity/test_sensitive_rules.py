@@ -73,7 +73,7 @@ def test_what_nothing_bounds_is_said() -> None:
     assert any("25.0% of the rows are in groups with one value" in note for note in release.report["notes"])
 
 
-@pytest.mark.quick_cases("greedy-hamdist")
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_alpha_of_one_switches_the_cap_off(method: str) -> None:
     """The table is released as if the column were not sensitive: the box comes out at 95 %."""

@@ -517,6 +517,7 @@ def test_a_mutant_is_refused_by_the_release_or_by_validation(
     print(f"MUTANT|{name}|{error.value.message}")
 
 
+@pytest.mark.quick_cases("kind[0-9]", "kind3?")
 @pytest.mark.parametrize(
     "kind",
     sorted(

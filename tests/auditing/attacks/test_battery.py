@@ -63,6 +63,7 @@ def test_the_source_itself_is_at_risk_in_every_way(source: pa.Table) -> None:
     assert found["linkability"]["attack_rate"] > 0.9
 
 
+@pytest.mark.slow
 def test_renaming_every_value_protects_nobody(source: pa.Table) -> None:
     """Labels that fit no value are matched by how often they occur, values as common as others by guess: not safe."""
     found = audit(renamed(source), source)
@@ -109,6 +110,7 @@ def test_values_that_are_hard_to_match_match(kind: str) -> None:
     assert found["linkability"]["attack_rate"] > 0
 
 
+@pytest.mark.slow
 def test_the_baseline_of_inference_guesses(source: pa.Table) -> None:
     """The shuffled release still shows the commonest value: the control is no worse than always guessing it."""
     found = audit(source, source)["inference"]

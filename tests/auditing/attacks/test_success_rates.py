@@ -63,6 +63,7 @@ def test_the_bound_at_a_delta_fails_no_more_often_than_promised(epsilon: float, 
         assert times[bounds > epsilon].sum() <= alpha * runs
 
 
+@pytest.mark.slow
 def test_a_small_delta_costs_little_and_none_costs_nothing() -> None:
     """At 0 it is the bound of pure epsilon, and it falls with delta and with the coins that delta adds up over."""
     assert epsilon_of_guesses(90, 100, delta=0.0, coins=900) == epsilon_of_guesses(90, 100)

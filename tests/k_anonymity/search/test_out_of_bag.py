@@ -53,7 +53,7 @@ def test_rows_whose_route_does_not_ask_are_not_predicted_anew(seed: int, of_numb
         np.testing.assert_allclose(forest.votes.losses[number], expected, atol=1e-9)
 
 
-@pytest.mark.quick_cases("True")
+@pytest.mark.slow
 @pytest.mark.parametrize("of_number", [False, True])
 def test_a_forest_stops_when_it_is_settled_and_is_the_beginning_of_the_whole_one(of_number: bool) -> None:
     """Fewer trees than allowed, an integral number of batches, each of them as it is in the forest that goes on."""
