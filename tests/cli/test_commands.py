@@ -91,6 +91,7 @@ def test_a_page_may_show_what_changed(cli: Any, table: Path, released: Path) -> 
     assert "the same promise" in page.read_text(encoding="utf-8")
 
 
+@pytest.mark.quick_cases("{}", "*report/9*")
 @pytest.mark.parametrize(
     "content", ["", "[]", "{}", '{"format": "anonkit-report/1"}', '{"format": "anonkit-report/9"}']
 )

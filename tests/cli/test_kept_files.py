@@ -106,6 +106,7 @@ def test_a_release_is_not_put_where_a_pattern_would_find_it(
     assert not list(parquet.parent.glob("new*"))
 
 
+@pytest.mark.quick_cases("i*", "within/*")
 @pytest.mark.parametrize("pattern", ["[!n]*.parquet", "within/*.parquet", "*/*.parquet", "i*", "[iw]*"])
 def test_a_pattern_that_would_not_find_the_release_is_no_hindrance(
     cli: Any, parquet: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
@@ -217,6 +218,7 @@ def test_two_outputs_of_one_command_are_two_files(cli: Any, table: Path, monkeyp
         assert not one.exists()
 
 
+@pytest.mark.quick_cases("out.params.json", "own/owner.report.json")
 @pytest.mark.parametrize("lost", ["out.parquet", "out.params.json", "own/owner.report.json", "own/out.dossier.html"])
 def test_a_release_never_takes_the_place_of_its_ledger(cli: Any, table: Path, quick: Any, lost: str) -> None:
     """The loss was booked in a file that the release, or the owner's report, then replaced."""

@@ -119,6 +119,7 @@ def _found(table: pa.Table, policy: Policy | None = None) -> FoundForms:
 QUICK = {("csv", "mondrian"), ("parquet", "rfka")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "method"),
     [
@@ -367,6 +368,7 @@ def test_a_point_that_may_part_thousands_is_pointed_out(tmp_path: Path, cells: l
     assert not any("234" in line for line in warned)
 
 
+@pytest.mark.quick_cases("csv", "jsonl")
 @pytest.mark.parametrize("source", ["csv", "jsonl", "parquet", "arrow"])
 def test_points_are_pointed_out_in_every_source_of_texts(tmp_path: Path, source: str) -> None:
     """Under noise for the owner alone, in columns that are declared as numbers; a decimal comma leaves no doubt."""

@@ -95,7 +95,7 @@ def target_entry(release: anonkit.Release) -> dict[str, Any] | None:
     return next((column for column in release.report["columns"] if column["role"] == "target"), None)
 
 
-@pytest.mark.slow_cases("class", "rating")
+@pytest.mark.quick_cases("y", "survived", "default")
 @pytest.mark.parametrize("name", LABELS)
 def test_an_evident_class_label_is_guessed_and_every_file_says_so(name: str) -> None:
     """It is released unchanged, and nowhere called declared."""
@@ -110,6 +110,7 @@ def test_an_evident_class_label_is_guessed_and_every_file_says_so(name: str) -> 
     assert any("guessed, released unchanged" in note for note in release.report["notes"])
 
 
+@pytest.mark.quick_cases("home", "lon", "zip", "label", "group", "same")
 @pytest.mark.parametrize("name", NO_LABELS)
 def test_a_last_column_that_is_no_evident_label_is_no_target(name: str) -> None:
     """Dates, places, people, numbers, rare classes and texts are quasi-identifiers; a note says why."""
@@ -122,6 +123,7 @@ def test_a_last_column_that_is_no_evident_label_is_no_target(name: str) -> None:
     assert any(word in note for word in why.split("|")), note
 
 
+@pytest.mark.quick_cases("illness", "pay", "religion", "party")
 @pytest.mark.parametrize("name", SECRETS)
 def test_a_last_column_that_looks_like_a_secret_is_pointed_out(name: str) -> None:
     """Health, religion, politics, crime, unions and pay: the line gives both ways to declare it."""
@@ -132,6 +134,7 @@ def test_a_last_column_that_looks_like_a_secret_is_pointed_out(name: str) -> Non
     assert any(line in note for note in release.report["notes"])
 
 
+@pytest.mark.quick_cases("datafly", "mdav")
 @pytest.mark.parametrize("method", ["rfka", "mondrian", "datafly", "incognito", "mdav"])
 def test_without_a_guess_methods_go_on_without_a_target(method: str) -> None:
     """As with --no-target: the same columns are released."""
