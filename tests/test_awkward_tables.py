@@ -80,7 +80,14 @@ LIKE_IDENTIFIERS = ("every value once", "a number in every row", "a numeric targ
 """Tables whose columns look like identifiers: they are released when their roles are declared."""
 
 
-@pytest.mark.quick_cases("rfka-paper-*", "mondrian-*", "greedy-hamdist-not finite", "greedy-hamdist-all missing")
+@pytest.mark.quick_cases(
+    "rfka-paper-*",
+    "mondrian-one class",
+    "mondrian-all missing",
+    "mondrian-timestamps",
+    "greedy-hamdist-not finite",
+    "greedy-hamdist-all missing",
+)
 @pytest.mark.parametrize("name", AWKWARD)
 def test_awkward_columns_are_released(method: dict[str, Any], name: str) -> None:
     """Each table gives a release whose k was recounted."""

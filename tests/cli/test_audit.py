@@ -57,6 +57,7 @@ def test_any_table_can_be_attacked(cli: Any, table: Path) -> None:
     assert ran.document["linkability"]["attack_rate"] > 0.9
 
 
+@pytest.mark.slow
 def test_what_is_not_there_is_named(cli: Any, table: Path, released: Path) -> None:
     """Exit code 3 and the path."""
     ran = cli("audit", released, "--original", "absent.csv")

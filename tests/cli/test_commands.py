@@ -46,6 +46,7 @@ def test_a_profile_is_shown_and_is_a_document(cli: Any, released: Path) -> None:
     assert cli("report", released, "--profile", "ehds", "--html", "page.html").code == 2
 
 
+@pytest.mark.slow
 def test_the_report_as_a_document(cli: Any, released: Path) -> None:
     """--json has the report as it is in the file."""
     document = cli("report", released, "--json").document
@@ -91,7 +92,7 @@ def test_a_page_may_show_what_changed(cli: Any, table: Path, released: Path) -> 
     assert "the same promise" in page.read_text(encoding="utf-8")
 
 
-@pytest.mark.quick_cases("{}", "*report/9*")
+@pytest.mark.quick_cases("*report/9*")
 @pytest.mark.parametrize(
     "content", ["", "[]", "{}", '{"format": "anonkit-report/1"}', '{"format": "anonkit-report/9"}']
 )

@@ -49,6 +49,7 @@ def test_machines_get_every_release(
     assert Path(release["output"]) == released
 
 
+@pytest.mark.slow
 def test_a_dataset_is_named_or_refused(cli: Any, released: Path) -> None:
     """A name that is not there gets the closest one as a hint."""
     assert cli("ledger", released, "--dataset", "in").code == 0
@@ -105,7 +106,7 @@ def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]
 OTHER = ("--method", "mondrian", "--k", "4", "--identifier", "name", "--quiet")
 
 
-@pytest.mark.slow_cases("deleted-", "deleted-y", "deleted-n", "forced-n")
+@pytest.mark.quick_cases("forced-y")
 @pytest.mark.parametrize("answer", ["y", "n", ""])
 @pytest.mark.parametrize("way", ["deleted", "forced"])
 def test_a_try_out_is_asked_for_and_withdrawn(
@@ -156,6 +157,7 @@ def test_no_ledger_is_said(cli: Any, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_options_exclude_each_other(cli: Any, table: Path, quick: tuple[str, ...]) -> None:
     """A ledger is named or not wanted, not both; a budget needs one."""
     output = table.with_name("out.parquet")
@@ -165,6 +167,7 @@ def test_the_options_exclude_each_other(cli: Any, table: Path, quick: tuple[str,
     assert not table.with_name(NAME).exists()
 
 
+@pytest.mark.slow
 def test_the_joint_view_is_for_the_owner(cli: Any, table: Path, released: Path, quick: tuple[str, ...]) -> None:
     """A second release of the same rows: the terminal says how small the joint groups are, no file does."""
     second = released.with_name("b.parquet")

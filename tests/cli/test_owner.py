@@ -67,7 +67,7 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"anonkit.pipeline.{where}.release_table", marked)
 
 
-@pytest.mark.quick_cases("asked0-*", "asked1-*")
+@pytest.mark.quick_cases("asked0-*")
 @pytest.mark.parametrize(("asked", "measured"), [((), 0), (("--owner",), 1), (("--owner-report", "own"), 1)])
 def test_the_source_is_measured_where_somebody_is_told(
     asked: tuple[str, ...],
@@ -103,7 +103,7 @@ def _told(text: str) -> str:
     return click.unstyle(text).strip()
 
 
-@pytest.mark.quick_cases("dp-nb", "rfka")
+@pytest.mark.quick_cases("dp-nb")
 @pytest.mark.parametrize("method", OPTIONS)
 def test_what_a_release_prints_follows_from_its_files(
     method: str, cli: Any, table: Path, policy: Path, planted: None
@@ -158,7 +158,7 @@ def test_the_owner_sees_the_figures_who_asks_for_them(cli: Any, table: Path, pol
     assert told["source"]["rows"] == 75317531
 
 
-@pytest.mark.slow_cases("rr", "dp-nb")
+@pytest.mark.quick_cases("rfka")
 @pytest.mark.parametrize("method", OPTIONS)
 def test_a_dry_run_tells_nothing_of_the_rows(method: str, cli: Any, table: Path, policy: Path, planted: None) -> None:
     """Under noise nothing is published that its figures could follow from: two tables print the same. Under k-anonymity

@@ -301,6 +301,7 @@ def test_a_cell_that_changes_between_passes_is_refused() -> None:
     engine.close()
 
 
+@pytest.mark.slow
 def test_the_next_batch_is_read_by_the_found_form(tmp_path: Path) -> None:
     """Numbers and dates; the release validates, and its recoding applies to a batch of texts."""
     names = ["group", "1.234,50", "31.01.2020", "2020-01-31T10:00Z", "31-Jan-20"]
@@ -332,6 +333,7 @@ def test_pandas_missing_cells_stay_missing() -> None:
     assert not _found(pa.table({"x": pa.array([None] * 5, pa.string())})).columns
 
 
+@pytest.mark.slow
 def test_a_draft_declares_what_is_found_and_has_questions_on_the_rest(tmp_path: Path) -> None:
     """The draft loads as it is, and a release by it reads the cells as one without it does."""
     table = _written().append_column("two", [["1,234", "5,678"] * 16])

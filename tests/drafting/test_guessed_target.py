@@ -183,6 +183,7 @@ def test_a_class_is_held_by_ten_people_where_a_unit_is_declared() -> None:
     assert any("people" in note for note in by_people.report["notes"])
 
 
+@pytest.mark.slow
 def test_a_declared_target_is_declared_whatever_it_is() -> None:
     """No guess is made where somebody says it, nor where there shall be none."""
     table = people(illness=SECRETS["illness"])
@@ -195,6 +196,7 @@ def test_a_declared_target_is_declared_whatever_it_is() -> None:
     assert target_entry(none) is None
 
 
+@pytest.mark.quick_cases("breast*")
 @pytest.mark.parametrize(
     ("file", "target"),
     [("car_evaluation.csv", "class"), ("breast_cancer_wisconsin.csv", "Class"), ("adult_test.csv", "income")],
@@ -216,6 +218,7 @@ def _says_it_once(capsys: pytest.CaptureFixture[str], quiet: list[str]) -> None:
     assert "guessed" not in other
 
 
+@pytest.mark.quick_cases("quiet0")
 @pytest.mark.parametrize("quiet", [[], ["-q"]])
 def test_the_terminal_says_guessed_also_when_it_is_quiet(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], quiet: list[str]
@@ -242,7 +245,7 @@ def test_the_terminal_says_guessed_also_when_it_is_quiet(
     assert entry["declared"] is False
 
 
-@pytest.mark.slow_cases("hours")
+@pytest.mark.slow
 @pytest.mark.parametrize("before", ["hours", None])
 def test_a_guess_that_differs_from_the_last_release_of_the_dataset_is_asked_about(
     tmp_path: Path, before: str | None

@@ -42,7 +42,7 @@ def pinned_versions() -> None:
 
 
 @pytest.mark.quick_cases(
-    *("*--plain", "rfka--diverse", "apply--rfka", "command--*", "ledger--*", "reconstruct--*"),
+    *("[!m]*--plain", "mondrian--plain", "rfka--diverse", "apply--rfka", "command--*", "ledger--*", "reconstruct--*"),
     *("rr--*", "err*", "ppnb*", "trr*", "dp-*", "dt-*", "diff*", "c45*", "sulq*", "pinq*"),
 )
 @pytest.mark.parametrize("name", CASES)

@@ -121,6 +121,7 @@ def test_any_column_gets_a_verdict(engine: Engine, values: list[Any], name: str)
     assert evidence.distinct <= evidence.filled <= len(values)
 
 
+@pytest.mark.slow
 def test_uniform_integers_are_measurements(engine: Engine) -> None:
     """Of 200 columns of uniform draws, none is taken for given-out numbers by the chance of few repetitions."""
     r = random.Random(3)
