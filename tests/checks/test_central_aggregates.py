@@ -257,6 +257,7 @@ def test_measurements_restated_at_a_sixteenth_of_epsilon_are_found(tmp_path: Pat
     assert "counts_agree" not in failed
 
 
+@pytest.mark.slow
 def test_a_group_that_noise_leaves_nobody_in_has_no_mean_and_any_interval(tmp_path: Path) -> None:
     """Few rows, small epsilon: some means and quantiles are empty, with intervals of all the bounds."""
     empty = 0

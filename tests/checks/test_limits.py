@@ -463,7 +463,7 @@ def test_a_workbook_is_looked_at_before_it_is_unpacked(tmp_path: Path) -> None:
     with ZipFile(book) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     for name in ("xl/sharedStrings.xml", "xl/worksheets/sheet1.xml"):
-        with ZipFile(book, "w", ZIP_DEFLATED) as archive:
+        with ZipFile(book, "w", ZIP_DEFLATED, compresslevel=1) as archive:
             for member, content in {**members, name: members.get(name, b"") + b" " * (300 << 20)}.items():
                 archive.writestr(member, content)
         with pytest.raises(AnonkitError, match="unpacks from"):
@@ -544,6 +544,7 @@ def _first_split(params: Any) -> Any:
     return next(node for node in params["recoding"]["nodes"] if node is not None)
 
 
+@pytest.mark.slow
 @pytest.mark.untraced  # tracing alone takes seconds of the five
 def test_tables_that_were_not_requested_are_not_followed_line_by_line(tmp_path: Path) -> None:
     """A list of 100,000 tables took 20 seconds."""

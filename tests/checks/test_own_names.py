@@ -135,7 +135,7 @@ def _sizes(found: Any) -> list[int]:
     return sorted(size for size, classes in found.sizes for _ in range(classes))
 
 
-@pytest.mark.quick_cases("CSV", "parts")
+@pytest.mark.quick_cases("parts")
 @pytest.mark.parametrize("form", FORMS)
 def test_each_column_is_counted_by_its_own_name(form: str, tmp_path: Path) -> None:
     """Classes under any two columns of names that differ in capitals, quotes or dots are those that Python counts."""

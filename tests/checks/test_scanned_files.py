@@ -121,7 +121,7 @@ def test_decimals_beyond_38_digits_are_refused(in_file: bool, tmp_path: Path) ->
         measure(tmp_path / "rows.parquet" if in_file else table, ["s"])
 
 
-@pytest.mark.quick_cases("20 digits", "moments", "durations as categories")
+@pytest.mark.quick_cases("20 digits", "moments")
 @pytest.mark.parametrize("name", FINE)
 def test_a_release_counts_fine_sensitive_values(name: str, tmp_path: Path) -> None:
     """They are as many values in the release as in its recount, and leave as they came."""

@@ -84,6 +84,7 @@ def test_shuffled_columns_are_no_risk(source: pa.Table) -> None:
     assert found["inference"]["ci"][1] > 0.3
 
 
+@pytest.mark.slow
 def test_five_rows_alike_single_nobody_out(source: pa.Table) -> None:
     """Counted on the source as it is, every row: a 5-anonymous table has no description that fits one row."""
     table = pa.concat_tables([source.slice(0, 200)] * 5)
