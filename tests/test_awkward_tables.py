@@ -41,6 +41,7 @@ def _ok(table: Any, method: dict[str, Any], **more: Any) -> anonkit.Release:
     return release
 
 
+@pytest.mark.quick_cases("mondrian-*", "rfka-2", "greedy-hamdist-0")
 @pytest.mark.parametrize("n_rows", [0, 1, 2])
 def test_fewer_rows_than_k_are_refused(method: dict[str, Any], n_rows: int) -> None:
     """No row, one row, two rows: k = 3 cannot be reached."""
@@ -81,11 +82,11 @@ LIKE_IDENTIFIERS = ("every value once", "a number in every row", "a numeric targ
 
 @pytest.mark.quick_cases(
     "rfka-paper-*",
-    "greedy-hamdist-*",
     "mondrian-one class",
     "mondrian-all missing",
-    "mondrian-not finite",
     "mondrian-timestamps",
+    "greedy-hamdist-not finite",
+    "greedy-hamdist-all missing",
 )
 @pytest.mark.parametrize("name", AWKWARD)
 def test_awkward_columns_are_released(method: dict[str, Any], name: str) -> None:
@@ -94,6 +95,7 @@ def test_awkward_columns_are_released(method: dict[str, Any], name: str) -> None
     _ok(pa.table(AWKWARD[name]), method, **declared)
 
 
+@pytest.mark.quick_cases("rfka-paper-*", "mondrian-*")
 @pytest.mark.parametrize("name", LIKE_IDENTIFIERS)
 def test_columns_that_look_like_identifiers_are_refused_by_name(method: dict[str, Any], name: str) -> None:
     """Undeclared, nothing of them is released, and the message says what is missing."""

@@ -40,6 +40,7 @@ def test_a_year_among_numbers_is_a_number_and_what_is_no_part_stands_for_nothing
     assert compatible(labels, cells).tolist() == [[True, False, False], [False] * 3, [False] * 3]
 
 
+@pytest.mark.slow
 @pytest.mark.untraced
 @pytest.mark.parametrize("method", [pytest.param("rfka", marks=pytest.mark.slow), "mondrian"])
 def test_an_audit_reads_the_source_as_the_release_did(method: str) -> None:

@@ -135,6 +135,7 @@ def test_a_mutant_is_refuted_by_many_releases(name: str, monkeypatch: pytest.Mon
     refuted(SLOW[name], monkeypatch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [UNTARGETED, pytest.param(POLICY, marks=pytest.mark.slow)])
 def test_people_and_releases_of_any_purpose_are_audited(policy: Any) -> None:
     """With a unit column every person has two rows, of which one is used: nothing more is shown."""

@@ -49,6 +49,7 @@ def test_bounds_are_valid_and_close_for_a_coin() -> None:
     assert np.median(bounds) > 0.9
 
 
+@pytest.mark.slow
 def test_bounds_are_valid_and_close_for_numbers() -> None:
     """Laplace noise of scale 1 on neighbours 0 and 1 has ε = 1; tails show most of it."""
     rng = np.random.default_rng(1)

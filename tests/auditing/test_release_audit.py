@@ -65,6 +65,7 @@ def test_a_row_of_several_answers_stays_below_their_sum() -> None:
     assert 1 < found.lower_bound < found.counts["columns_added_up"] < 6
 
 
+@pytest.mark.slow
 def test_no_claim_is_told_from_a_claim_that_holds() -> None:
     """The published method bounds no row: what is found is as much as so many answers can show."""
     found, _ = audited(method="ppnb", p_keep=0.35)
@@ -90,6 +91,7 @@ def test_the_same_seed_gives_the_same_bound() -> None:
     assert found[0] == found[1] != found[2]
 
 
+@pytest.mark.quick_cases("age")
 @pytest.mark.parametrize("missing", ["age", "education"])
 def test_missing_cells_are_no_hindrance(missing: str) -> None:
     """The two rows are of values that are there."""
@@ -134,6 +136,7 @@ def _visits(n_people: int = 60) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["who", "zip", "age", "label"])
 
 
+@pytest.mark.slow
 @pytest.mark.untraced
 def test_people_are_drawn_and_found_by_any_row() -> None:
     """The audit of a release of people attacks each person once."""
@@ -167,6 +170,7 @@ def test_nobody_is_in_both_halves_of_a_comparison(monkeypatch: pytest.MonkeyPatc
     assert all("who" not in table.column_names for table in seen)
 
 
+@pytest.mark.quick_cases("roles0")
 @pytest.mark.untraced
 @pytest.mark.parametrize("roles", [{"identifiers": ["who"]}, {"unit": ["who", "zip"]}])
 def test_rows_of_one_candidate_or_of_a_unit_of_two_columns_are_one_person(roles: dict[str, Any]) -> None:

@@ -98,6 +98,7 @@ def test_replaced_records_are_audited_by_replacing() -> None:
     assert 0.3 < found.lower_bound < 8.0
 
 
+@pytest.mark.slow
 @pytest.mark.untraced
 def test_all_rows_of_a_person_are_in_or_out() -> None:
     """With a unit column a record represents the most rows that are used of one person."""
@@ -152,6 +153,7 @@ def test_a_release_for_any_purpose_is_audited_with_and_without_a_target(without_
     assert found.surest <= found.claimed == 8.0
 
 
+@pytest.mark.slow
 def test_a_number_to_predict_splits_no_table_and_is_audited() -> None:
     """The bins of a target that is a number are a column like others."""
     found = audited(OF_NUMBERS, 20, NUMBERS, method="dp-marginals", epsilon=4.0)

@@ -45,6 +45,7 @@ def test_files_appear_together(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.a", "out.b"]
 
 
+@pytest.mark.quick_cases("False-False-*", "True-True-*")
 @pytest.mark.parametrize("stop", range(1, 14))
 @pytest.mark.parametrize(("was_folder", "is_folder"), [(False, False), (False, True), (True, False), (True, True)])
 def test_a_stop_at_any_system_call_leaves_the_old_or_the_new(

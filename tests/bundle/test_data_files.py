@@ -44,7 +44,7 @@ def _failed(path: Path) -> set[str]:
     return {check.name for check in validate(path).checks if not check.passed}
 
 
-@pytest.mark.quick_cases("ppnb", "dp-forest")
+@pytest.mark.quick_cases("ppnb")
 @pytest.mark.parametrize("method", ["ppnb", "mondrian", "dp-forest"])
 def test_a_folder_holds_the_rows_of_the_file_in_its_order(method: str, tmp_path: Path) -> None:
     """Under one seed: the same table, whatever it is cut into; everything reads it."""
@@ -94,6 +94,7 @@ def test_a_changed_folder_does_not_validate(change: str, tmp_path: Path) -> None
     assert "hash:data" in _failed(folder)
 
 
+@pytest.mark.slow
 def test_a_file_and_a_folder_replace_each_other(tmp_path: Path) -> None:
     """With --force: nothing of the old release is left, and nothing beside the new one."""
     output = tmp_path / "x.parquet"
@@ -154,6 +155,7 @@ def test_parts_need_a_place_and_rows() -> None:
             anonkit.release(table, k=5, part_rows=part_rows)
 
 
+@pytest.mark.slow
 def test_batches_of_a_wide_table_have_fewer_rows(tmp_path: Path) -> None:
     """A reader of a release holds a bounded number of cells; all rows come, and narrow tables are read as before."""
     for columns, most in ((64, 1 << 16), (600, (1 << 22) // 600)):

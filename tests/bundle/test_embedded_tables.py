@@ -44,6 +44,7 @@ def test_what_stands_there_is_replaced_only_when_forced(release: Path, tmp_path:
     assert found == {"other", "half_anonkit", "released", "released_anonkit"}
 
 
+@pytest.mark.quick_cases("sqlite")
 @pytest.mark.parametrize("suffix", ["sqlite", "duckdb"])
 def test_a_name_of_a_database_is_the_address_of_its_table(suffix: str, release: Path, tmp_path: Path) -> None:
     """`out.sqlite` is the table `released` of that file, and either of the two is compared with the release."""
@@ -93,7 +94,7 @@ def _marked(folder: Path, mark: str) -> Path:
     return output
 
 
-@pytest.mark.slow_cases("duckdb-a file of ours", "duckdb-a file with another table")
+@pytest.mark.quick_cases("sqlite-a file with another table")
 @pytest.mark.parametrize("others", [False, True], ids=["a file of ours", "a file with another table"])
 @pytest.mark.parametrize("form", ["sqlite", "duckdb"])
 def test_a_replaced_export_leaves_no_cell(tmp_path: Path, form: str, others: bool) -> None:

@@ -125,7 +125,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 ODD = ("People", "%22Odd.Name%22", "open.people", "%22Op%22%22en%22.%22P%22")
 
 
-@pytest.mark.slow_cases("People")
+@pytest.mark.quick_cases("open.people")
 @pytest.mark.parametrize("table", ODD)
 def test_what_was_exported_is_read_under_the_same_address(table: str, release: Path, tmp_path: Path) -> None:
     """In SQLite and DuckDB."""
@@ -142,6 +142,7 @@ def test_what_was_exported_is_read_under_the_same_address(table: str, release: P
         anonkit.export(release, source)
 
 
+@pytest.mark.quick_cases("sqlite*")
 @pytest.mark.parametrize("target", [SQLITE, DUCKDB])
 def test_a_table_in_other_capitals_is_not_replaced_unasked(target: str, release: Path, tmp_path: Path) -> None:
     """To these databases it is the same table: it is there already, and stays."""
@@ -157,6 +158,7 @@ def test_a_table_in_other_capitals_is_not_replaced_unasked(target: str, release:
         anonkit.export(release, f"{place}?table=OPEN")
 
 
+@pytest.mark.slow
 def test_a_server_is_written_and_read_under_one_address(release: Path, postgresql: Server, tmp_path: Path) -> None:
     """Folded, in quotes, in a schema; a text with U+0000 is refused with its column, and no word of the text."""
     with closing(postgresql.connect()) as base:

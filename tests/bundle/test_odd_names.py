@@ -113,7 +113,7 @@ def test_a_table_is_counted_by_its_own_name(stem: str) -> None:
         assert measure(folder, ["age"]).k == 3
 
 
-@pytest.mark.slow_cases("data1", "data?", "**", "data{1,2}", "~", "k", "[!a]")
+@pytest.mark.quick_cases("k.anonkit-1-aa", "-f")
 @pytest.mark.parametrize("stem", NAMED)
 def test_a_release_of_an_odd_name_is_made_replaced_and_validated(tmp_path: Path, stem: str) -> None:
     """From the command's first step to its last a name is a name."""

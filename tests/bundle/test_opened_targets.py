@@ -108,6 +108,7 @@ def test_years_beyond_four_digits_are_refused_unquoted(target: str, cells: pa.Ar
     assert [path.name for path in tmp_path.iterdir()] == ["release.parquet"]
 
 
+@pytest.mark.slow
 def test_a_release_with_times_leaves_and_the_command_says_what_was_cut(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -97,7 +97,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 # --- what is written -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.quick_cases("rr-sqlite", "dp-forest-xlsx")
+@pytest.mark.quick_cases("rr-sqlite")
 @pytest.mark.parametrize("form", COPIES)
 @pytest.mark.parametrize("method", METHODS)
 def test_the_release_and_its_copy_appear_together(method: str, form: str, tmp_path: Path) -> None:
@@ -123,6 +123,7 @@ def test_a_copy_holds_the_cells(copied: Path) -> None:
     assert there["age"].to_pylist() == data["age"].cast(pa.string()).to_pylist()
 
 
+@pytest.mark.slow
 def test_a_copy_in_sqlite_is_one_plain_table(tmp_path: Path) -> None:
     """There is no table of sidecars in it: the descriptor beside it holds its hash."""
     ask(tmp_path / "out.sqlite")
@@ -133,6 +134,7 @@ def test_a_copy_in_sqlite_is_one_plain_table(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.slow
 def test_bounds_and_parts_have_copies_too(tmp_path: Path) -> None:
     """A copy holds what the data hold, whatever their form."""
     ask(tmp_path / "out.csv", cells="bounds", part_rows=20)
@@ -149,6 +151,7 @@ def test_a_unit_is_in_no_copy(tmp_path: Path) -> None:
     assert "person" not in pc_csv.read_csv(tmp_path / "out.csv").column_names
 
 
+@pytest.mark.slow
 def test_batches_recipes_and_saved_releases_take_the_names(kept: Path, tmp_path: Path) -> None:
     """`anonkit.apply`, a recipe's `output` and `Release.save` write copies as `anonkit.release` does."""
     anonkit.apply(
@@ -217,6 +220,7 @@ def test_force_replaces_the_copy_that_is_listed(copied: Path) -> None:
     assert all(passed(copied.with_suffix(".parquet")).values())
 
 
+@pytest.mark.slow
 def test_a_copy_that_was_changed_is_its_editors(copied: Path) -> None:
     """Neither a release in this form nor one without it takes away what somebody typed."""
     copied.write_text(OWN)
@@ -302,7 +306,7 @@ def _killed_at(stop: int) -> Iterator[list[int]]:
             yield calls
 
 
-@pytest.mark.quick_cases("csv-5")
+@pytest.mark.slow
 @pytest.mark.parametrize(("old", "step"), [(None, 1), ("csv", 1), ("csv", 5), ("tsv", 1)])
 def test_killed_at_any_moment_one_generation_stands_there(
     old: str | None, step: int, kept: Path, tmp_path: Path
@@ -375,7 +379,7 @@ def test_a_changed_copy_fails(copied: Path, capfd: pytest.CaptureFixture[str]) -
         assert "copy" in capfd.readouterr().err
 
 
-@pytest.mark.slow_cases("tsv-.tsv", "sav-.sav", "dta-.dta", "arrow-.arrow", "xlsx-.xlsx")
+@pytest.mark.quick_cases("csv-.csv")
 @pytest.mark.parametrize(("form", "suffix"), COPIES.items())
 def test_the_command_finds_the_release_beside_a_copy(
     form: str, suffix: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
@@ -467,6 +471,7 @@ def test_rows_that_are_public_are_refused_before_and_noisy_ones_after(
 # --- asked again -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_copy_is_added_to_the_release_that_stands_there(tmp_path: Path, ledger_beside: Path) -> None:
     """The same request in another form draws nothing and charges nothing; the copy is listed."""
     ask(tmp_path / "out.parquet", method="rr")

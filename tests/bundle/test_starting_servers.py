@@ -26,6 +26,7 @@ def own_server() -> Iterator[Server]:
         server.remove()
 
 
+@pytest.mark.slow
 def test_a_server_that_starts_is_waited_for(
     own_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -69,6 +69,7 @@ def failed(path: Path, rows: ReleasedTable) -> list[str]:
         return [check.name for check in export_checks(form, rows) if not check.passed]
 
 
+@pytest.mark.quick_cases("dta")
 @pytest.mark.parametrize("form", FORMS)
 @settings(max_examples=12)
 @given(rows=ROWS)

@@ -110,7 +110,7 @@ def _rows(keys: Sequence[str]) -> list[str]:
     return [key for key in keys if "/part-" in key]
 
 
-@pytest.mark.slow_cases("mondrian", "bounds")
+@pytest.mark.quick_cases("ppnb")
 @pytest.mark.untraced
 @pytest.mark.parametrize("method", METHODS)
 def test_the_checks_are_the_same_and_no_row_is_fetched_here(
@@ -130,7 +130,7 @@ def test_the_checks_are_the_same_and_no_row_is_fetched_here(
     assert list(workers.scratch.glob(f"{_PREFIX}*")) == []
 
 
-@pytest.mark.slow_cases("bounds")
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["mondrian", "bounds"])
 def test_rows_that_this_machine_reads_are_brought_to_it(
     method: str,

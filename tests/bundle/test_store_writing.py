@@ -18,6 +18,7 @@ OUT = "s3://bucket/monthly/out.parquet"
 KEY = "monthly/out.datapackage.json"
 
 
+@pytest.mark.quick_cases("False")
 @pytest.mark.parametrize("replacing", [False, True])
 def test_killed_after_any_put_leaves_the_old_release_or_the_new_one(
     bucket: Bucket, released: anonkit.Release, tmp_path: Path, replacing: bool

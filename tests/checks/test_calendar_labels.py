@@ -169,6 +169,7 @@ POLICY = {
 }
 
 
+@pytest.mark.quick_cases("incognito", "mondrian")
 @pytest.mark.untraced
 @pytest.mark.parametrize("method", ["rfka", "datafly", "incognito", "mondrian"])
 def test_a_release_of_dates_validates_and_a_forged_one_does_not(method: str, tmp_path: Path) -> None:

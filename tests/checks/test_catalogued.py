@@ -341,6 +341,7 @@ def test_entries_are_signed_with_the_release(customers: pa.Table, tmp_path: Path
     assert {"signed_files", "hash:registry", "registry"} <= set(failed)
 
 
+@pytest.mark.slow
 @pytest.mark.untraced
 def test_commands_and_recipes_request_entries_too(
     customers: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -72,6 +72,7 @@ def checked(release: Any, folder: Path, forge: Forge | None = None, *, draft: bo
     return {check.name for check in found if not check.passed}
 
 
+@pytest.mark.quick_cases("lines*-1.0", "lines0-30.0", "lines3-0.02")
 @pytest.mark.untraced
 @pytest.mark.parametrize("epsilon", [0.02, 1.0, 30.0])
 @pytest.mark.parametrize("lines", [LINES, (), ("count",), ("quantile(age, 0.05, 0.95)", "sex, ward, age")])
@@ -256,6 +257,7 @@ def test_measurements_restated_at_a_sixteenth_of_epsilon_are_found(tmp_path: Pat
     assert "counts_agree" not in failed
 
 
+@pytest.mark.slow
 def test_a_group_that_noise_leaves_nobody_in_has_no_mean_and_any_interval(tmp_path: Path) -> None:
     """Few rows, small epsilon: some means and quantiles are empty, with intervals of all the bounds."""
     empty = 0

@@ -75,6 +75,7 @@ def of(report: dict[str, Any], name: str) -> dict[str, Any]:
     return next(column for column in report["columns"] if column["name"] == name)
 
 
+@pytest.mark.quick_cases("marginals with a delta", "forest", "forest of a number", "marginals")
 @pytest.mark.parametrize("name", RELEASES)
 def test_what_releases_state_follows(name: str) -> None:
     """Of every law and kind of tables, where little is known too; without means nothing is checked."""

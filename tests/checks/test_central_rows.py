@@ -53,6 +53,7 @@ def test_rows_drawn_in_several_pieces_are_the_tables(monkeypatch: pytest.MonkeyP
         assert release.report["rows"]["out"] > 2_000
 
 
+@pytest.mark.slow
 def test_rows_drawn_in_several_pieces_are_the_mixture(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each piece of a component is rounded by itself, and the check of the rows allows for that."""
     monkeypatch.setattr(pieces, "PIECE_ROWS", 100)

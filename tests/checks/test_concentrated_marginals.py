@@ -184,7 +184,7 @@ def _leaning(rows: int, columns: int, how_often: float) -> pa.Table:
     return pa.table({**named, "label": pa.array(labels.astype(str))})
 
 
-@pytest.mark.quick_cases("0.6-3000-*", "0.5-12000-*")
+@pytest.mark.quick_cases("0.6-3000-*")
 @pytest.mark.parametrize(
     ("how_often", "rows", "epsilon", "first", "readings"),  # the first seed tried is one that has the tree
     [

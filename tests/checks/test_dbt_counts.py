@@ -108,6 +108,7 @@ def test_no_closeness_passes_that_a_recount_does_not_find(rows: list[Any], t: fl
     assert passes == (own <= t + 1e-9 and not uncertain)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.sampled_from("ab"), st.none() | st.floats(0, 9)), min_size=1, max_size=9),
     st.sampled_from([0.5, 2.0, 20.0]),

@@ -170,6 +170,7 @@ def test_diversity_of_no_row_is_none_and_of_some_classes_is_that_of_those() -> N
     assert measure(table.slice(0, 0), ["q"], sensitive=["s"]).sensitive["s"]["l"] == 0
 
 
+@pytest.mark.quick_cases("n", "people", "s0", "class")
 @pytest.mark.parametrize("sensitive", ["class", "classes", "t", "n", "people", "unit", "s0", "q0", "value", "target"])
 def test_columns_may_have_any_names(sensitive: str) -> None:
     """Also those that the counting has for itself, in every role: classes, values and people are the same."""
@@ -188,6 +189,7 @@ def test_columns_may_have_any_names(sensitive: str) -> None:
     assert measured({"a": whose, "b": other, "c": sensitive}) == plain
 
 
+@pytest.mark.quick_cases("0.999-*", "0.3-gzip", "1.0-zstd")
 @pytest.mark.parametrize("compression", ["gzip", "zstd"])
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.9, 0.999, 1.0])
 def test_a_compressed_file_is_counted_to_its_end_or_not_at_all(tmp_path: Path, compression: str, share: float) -> None:

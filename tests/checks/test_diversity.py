@@ -59,6 +59,7 @@ def test_an_empty_table_shows_nothing() -> None:
     assert counted([]).share == 0.0
 
 
+@pytest.mark.quick_cases("sensitive1")
 @pytest.mark.untraced
 @pytest.mark.parametrize("sensitive", [(), ("income",)])
 def test_every_k_anonymous_report_has_the_share(tmp_path: Path, sensitive: tuple[str, ...]) -> None:
@@ -122,6 +123,7 @@ def test_parts_and_numbers_of_classes_do_not_matter(table: list[dict[int, int]],
     assert published_worst(worst_of(parts, np.bincount(values, counts), ordered)) == whole
 
 
+@pytest.mark.slow
 def test_many_values_are_no_matrix() -> None:
     """A million values in a hundred thousand classes: a hundred billion cells, if there were a matrix."""
     n = 1_000_000

@@ -30,6 +30,7 @@ def test_delta_is_that_of_the_worst_class_by_enumeration(beta: float, k: int, ep
     assert float(delta_of_draw(int(beta * WORDS), k, int(epsilon * ONE))) == pytest.approx(float(worst), rel=1e-12)
 
 
+@pytest.mark.quick_cases("1-*", "4-0.4", "4-15.0", "7-0.4", "7-3.0")
 @pytest.mark.parametrize("epsilon", [0.02, 0.4, 3.0, 15.0])
 @pytest.mark.parametrize("part", [1, 4, 7])
 def test_what_chose_k_never_says_less(epsilon: float, part: int) -> None:

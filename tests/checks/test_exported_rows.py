@@ -94,7 +94,7 @@ def test_every_form_holds_what_the_release_holds(target: str, tmp_path: Path) ->
     assert failed(exported(tmp_path, rows, target), rows) == []
 
 
-@pytest.mark.slow_cases("duckdb:///{}/out.duckdb?table=t")
+@pytest.mark.quick_cases("out.csv", "out.xlsx", "sqlite*")
 @pytest.mark.untraced
 @pytest.mark.parametrize("target", TARGETS)
 def test_changed_missing_and_added_rows_and_columns_are_found(target: str, tmp_path: Path) -> None:
@@ -168,6 +168,7 @@ def test_any_numbers_round_trip(numbers: list[float], tmp_path: Path) -> None:
         assert failed(exported(tmp_path, rows, target), rows) == []
 
 
+@pytest.mark.slow
 def test_a_number_between_two_of_fifteen_digits_round_trips(tmp_path: Path) -> None:
     """Rounded once: what is written with 16 digits and then read with 15 is rounded twice, and another number."""
     numbers = np.random.default_rng(1).normal(size=5_000)

@@ -22,7 +22,7 @@ FAILING = {
 ERRORS = (OverflowError, ZeroDivisionError, FloatingPointError)
 
 
-@pytest.mark.slow_cases("safepub")
+@pytest.mark.quick_cases("local", "tables")
 @pytest.mark.parametrize("family", FAILING)
 def test_arithmetic_that_fails_is_damage_only_in_files_of_others(
     family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -43,6 +43,7 @@ def test_an_older_format_is_neither_green_nor_forged(
     assert "written by an older format" in said[0]
 
 
+@pytest.mark.quick_cases("greedy-hamdist", "rfka")
 @pytest.mark.parametrize("method", ANONYMOUS)
 def test_the_next_batch_is_recoded_by_an_older_release(
     releases: dict[str, Files], method: str, tmp_path: Path, small_customers: pa.Table

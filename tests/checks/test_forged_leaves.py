@@ -80,6 +80,7 @@ def accepted(original: Files, document: str, path: Path_, value: Any) -> bool:
         return verdict(edit)[0] == 0
 
 
+@pytest.mark.quick_cases("rfka", "rr", "dp-forest")
 @pytest.mark.parametrize("method", SMALL)
 @settings(max_examples=12)
 @given(place=st.integers(0, 10**6), other=st.integers(0, 10**6))

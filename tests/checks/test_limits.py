@@ -230,7 +230,7 @@ needs_limits = pytest.mark.skipif(sys.platform != "linux", reason="limits of mem
 
 
 @pytest.mark.untraced  # the processes that look at forgeries leave no trace
-@pytest.mark.slow_cases("k-anonymous")
+@pytest.mark.slow
 @needs_limits
 @pytest.mark.parametrize("family", ["k-anonymous", "forest"])
 def test_a_few_numbers_and_lengths(family: str, tmp_path: Path) -> None:
@@ -331,6 +331,9 @@ def _command(*words: object) -> None:
         raise ReleaseFormatError("exit code 3")
 
 
+@pytest.mark.quick_cases(
+    "pipe-*-validate", "device-*-load", "huge-*-export", "link to a device-.params.json-*", "*-.report.json-report"
+)
 @pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("suffix", NAMED)
 @pytest.mark.parametrize("what", ["pipe", "device", "link to a device", "huge"])
@@ -460,7 +463,7 @@ def test_a_workbook_is_looked_at_before_it_is_unpacked(tmp_path: Path) -> None:
     with ZipFile(book) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     for name in ("xl/sharedStrings.xml", "xl/worksheets/sheet1.xml"):
-        with ZipFile(book, "w", ZIP_DEFLATED) as archive:
+        with ZipFile(book, "w", ZIP_DEFLATED, compresslevel=1) as archive:
             for member, content in {**members, name: members.get(name, b"") + b" " * (300 << 20)}.items():
                 archive.writestr(member, content)
         with pytest.raises(AnonkitError, match="unpacks from"):
@@ -541,6 +544,7 @@ def _first_split(params: Any) -> Any:
     return next(node for node in params["recoding"]["nodes"] if node is not None)
 
 
+@pytest.mark.slow
 @pytest.mark.untraced  # tracing alone takes seconds of the five
 def test_tables_that_were_not_requested_are_not_followed_line_by_line(tmp_path: Path) -> None:
     """A list of 100,000 tables took 20 seconds."""

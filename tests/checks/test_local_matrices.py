@@ -249,6 +249,7 @@ def test_breach_coefficients_are_those_of_the_paper() -> None:
     assert breach_of(parsed(BandResponse.square_wave(1.0, 4))) is None
 
 
+@pytest.mark.slow
 def test_large_matrices_are_never_held() -> None:
     """A million categories and a band over a hundred thousand places: the ratio is found from runs alone."""
     assert truth_or_blind(64, 2**64 - 10**6, [1] * 10**6).worst_ratio() == 2**64 - 10**6 + 1

@@ -69,6 +69,7 @@ def _checks(release: Path) -> dict[str, Any]:
     return {check.name: check.passed for check in response_rate_checks(table, count_answers(release, table))}
 
 
+@pytest.mark.quick_cases("errph-more3", "rr-more1", "ppnb-more4")
 @pytest.mark.parametrize(
     ("method", "more"),
     [("rr", {"epsilon": 1.0}), ("rr", {"epsilon": 4.0}), ("rr", {"epsilon": 4.0, "allocation": "split"}),

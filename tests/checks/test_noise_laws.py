@@ -53,6 +53,7 @@ def test_two_counts_have_a_mean_of_one(noise: tuple[str, str]) -> None:
     assert (means > 0.999).all()
 
 
+@pytest.mark.quick_cases("20-noise0", "4096-noise1")
 @pytest.mark.untraced
 @pytest.mark.parametrize("noise", [("a Laplace draw",) * 3, ("a Gaussian draw", "two rates", "a Laplace draw")])
 @pytest.mark.parametrize("points", [4096, 20])

@@ -135,7 +135,7 @@ def _sizes(found: Any) -> list[int]:
     return sorted(size for size, classes in found.sizes for _ in range(classes))
 
 
-@pytest.mark.slow_cases("JSON Lines", "partitioned", "turned parts", "in memory", "TSV", "oddly called")
+@pytest.mark.quick_cases("parts")
 @pytest.mark.parametrize("form", FORMS)
 def test_each_column_is_counted_by_its_own_name(form: str, tmp_path: Path) -> None:
     """Classes under any two columns of names that differ in capitals, quotes or dots are those that Python counts."""
@@ -212,6 +212,7 @@ def test_combinations_are_counted_of_files_that_one_worker_reads(tmp_path: Path)
     assert found == [(0, 30), (1, 30)]
 
 
+@pytest.mark.quick_cases("CSV", "parts", "in memory", "oddly called", "partitioned")
 @pytest.mark.parametrize("form", FORMS)
 def test_a_plain_table_is_validated_by_the_columns_that_are_named(form: str, tmp_path: Path) -> None:
     """`validate --k 21` of 60 rows: 30 share an `Age`, 20 an `age`; either order of the columns."""

@@ -61,6 +61,7 @@ def test_a_row_number_that_was_left_in_is_found() -> None:
     assert found(kinds, quasi_identifiers=["q"], k=5)["identifiers_in_clear"] == (True, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.untraced
 def test_rows_with_missing_values_do_not_vanish(tmp_path: Path) -> None:
     """600 rows in, 550 out without a word: here every row is released or counted as suppressed."""

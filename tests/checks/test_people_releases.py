@@ -152,6 +152,7 @@ def test_forged_people_are_found(untouched: Path, tmp_path: Path, forgery: str) 
     assert verdict(forged(Files.read(untouched), edit, tmp_path))[0] == code
 
 
+@pytest.mark.quick_cases("250-greedy-hamdist")
 @pytest.mark.parametrize("method", ["rfka", "mondrian", "greedy-hamdist"])
 @pytest.mark.parametrize("rows", [pytest.param(100_000, marks=pytest.mark.slow), 250])
 def test_every_path_binds_by_the_same_definition(method: str, rows: int, tmp_path: Path) -> None:
@@ -191,6 +192,7 @@ def test_the_next_batch_is_counted_in_people(untouched: Path, tmp_path: Path) ->
     assert anonkit.validate(tmp_path / "b.parquet").passed
 
 
+@pytest.mark.quick_cases("250")
 @pytest.mark.untraced
 @pytest.mark.parametrize("rows", [100_000, 250])
 def test_rows_of_nobody_are_left_out_and_said(rows: int) -> None:
@@ -218,7 +220,7 @@ def test_one_person_is_one_however_the_number_is_spelled() -> None:
     assert "q" not in made.to_arrow().column_names
 
 
-@pytest.mark.quick_cases("150-rfka-True", "100000-rfka-True")
+@pytest.mark.quick_cases("150-rfka-True")
 @pytest.mark.parametrize("declared", [False, True])
 @pytest.mark.parametrize("method", ["rfka", "mondrian"])
 @pytest.mark.parametrize("rows", [100_000, 150])

@@ -84,7 +84,7 @@ def people(n_rows: int = 600, *, shift: float = 0.0) -> pa.Table:
     return pa.table({"lat": there, "lon": longitudes, "y": np.where(north, "a", "b")})
 
 
-@pytest.mark.slow_cases("rfka", "mondrian")
+@pytest.mark.quick_cases("datafly")
 @pytest.mark.parametrize("method", ["rfka", "datafly", "incognito", "mondrian"])
 def test_places_are_released_as_cells_and_forged_cells_are_found(method: str, tmp_path: Path) -> None:
     """k is counted in the file, no coordinate leaves, the next batch may lie elsewhere; a forged name fails."""
@@ -121,6 +121,7 @@ NUMBERS = {"kind": "intervals", "cuts": ["10", "20", "30"], "missing": True}
 JOBS = {"kind": "categories", "values": ["clerk", "miner", "nurse"], "missing": False}
 
 
+@pytest.mark.quick_cases("None-incognito", "160-rfka")
 @pytest.mark.untraced
 @pytest.mark.parametrize("method", ["rfka", "datafly", "incognito"])
 @pytest.mark.parametrize("search_rows", [None, 160])

@@ -63,6 +63,7 @@ def test_every_form_is_compared(folder: Path) -> None:
     assert {f"copy:{form}" for form in COPIES} <= {check.name for check in validation.checks}
 
 
+@pytest.mark.quick_cases("csv", "xlsx", "sqlite", "dta")
 @pytest.mark.parametrize("form", COPIES)
 def test_a_file_of_no_form_is_found_though_its_hash_is_stated(form: str, folder: Path) -> None:
     """A forger of the copy can restate the descriptor too: the rows are compared."""

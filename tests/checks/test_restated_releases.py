@@ -38,7 +38,7 @@ def restated(told: Any, times: float) -> Any:
     return [restated(one, times) for one in told] if isinstance(told, list) else told
 
 
-@pytest.mark.slow_cases("diffprf")
+@pytest.mark.slow_cases("diffprf", "dp-marginals with a delta")
 @pytest.mark.untraced
 @pytest.mark.parametrize("kind", RELEASES)
 def test_a_release_that_states_more_noise_than_it_has_is_told(kind: str, tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Files]:
     return found
 
 
-@pytest.mark.slow_cases("dp-nb")
+@pytest.mark.quick_cases("dp-tree", "dp-forest")
 @pytest.mark.parametrize("kind", KINDS)
 def test_spikes_are_as_frequent_as_in_the_table(releases: dict[str, Files], kind: str, tmp_path: Path) -> None:
     """Within two in a hundred rows; without them no row has either value of the gain. The release validates."""

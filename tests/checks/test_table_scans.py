@@ -146,6 +146,7 @@ def folder_of(table: pa.Table, folder: Path, each: int) -> Path:
     return folder
 
 
+@pytest.mark.quick_cases("names3-missing_is_value3-person", "names1-*")
 @pytest.mark.parametrize(
     ("names", "missing_is_value", "unit"),
     [((), (), None), (("q",), ("s", "n"), None), (("q",), (), "person"), (("q", "n"), ("s", "n"), "person")],

@@ -39,7 +39,7 @@ def table(columns: int, classes: int, copies: bool) -> pa.Table:
     return pa.table({**named, "label": pa.array(label.astype(str))})
 
 
-@pytest.mark.slow_cases("18-9-0.1-True-9")
+@pytest.mark.quick_cases("14-6-*")
 @pytest.mark.parametrize(
     ("columns", "classes", "epsilon", "copies", "pairs"),
     [(18, 9, 0.1, False, 1), (18, 9, 0.1, True, 9), (14, 6, 0.05, False, 0)],

@@ -73,7 +73,7 @@ def _release(method: str, folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.slow_cases("bounds", "mondrian")
+@pytest.mark.quick_cases("rr", "dp-nb")
 @pytest.mark.untraced
 @pytest.mark.parametrize("method", METHODS)
 def test_the_checks_are_the_same_and_no_row_is_read_here(method: str, released: Released, tmp_path: Path) -> None:
@@ -133,6 +133,7 @@ def test_one_forged_file_is_refused(
     assert {"hash:data", "signed_files", "croissant", *checks} <= {check.name for check in found if not check.passed}
 
 
+@pytest.mark.quick_cases("ppnb")
 @pytest.mark.parametrize("method", ["mondrian", "ppnb"])
 def test_a_file_that_lacks_a_column_is_refused(method: str, released: Released) -> None:
     """A file that lacks a column is refused by its hash, with any message of the worker."""

@@ -224,6 +224,7 @@ def test_people_are_told_as_a_count_by_hand_has_them(
     assert len(found.by_value["s"].values) <= max(20, len(numbers))
 
 
+@pytest.mark.quick_cases("8-8", "65536-4096")
 @pytest.mark.parametrize(("first", "long"), [(8, 8), (40, 8), (64, 8), (1 << 16, 1 << 12)])
 def test_a_long_table_is_read_once_to_the_same_figures(first: int, long: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Combinations of cells with the number of their rows represent the rows, where there are far fewer of them."""

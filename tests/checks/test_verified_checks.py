@@ -9,7 +9,7 @@ from checks.forgeries import Files, forged, verdict
 from checks.small_releases import FAMILIES
 
 
-@pytest.mark.slow_cases("led forest", "local", "safepub")
+@pytest.mark.quick_cases("k-anonymous", "forest", "tables")
 @pytest.mark.untraced
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_check_that_is_taken_out_of_the_report_is_missed(

@@ -132,6 +132,7 @@ def test_every_column_has_a_type_of_a_data_package(kind: pa.DataType, name: str)
     assert _type_of(kind) == name
 
 
+@pytest.mark.quick_cases("40")
 @pytest.mark.parametrize("part_rows", [None, 40])
 def test_the_descriptor_lists_every_file_with_its_bytes_and_its_hash(tmp_path: Path, part_rows: int | None) -> None:
     """And a descriptor that says otherwise of one of them does not validate, although all hashes of resources hold."""

@@ -133,6 +133,7 @@ def test_odd_names_and_values_are_asked_for_in_quotes(cli: Cli, odd: Path) -> No
         assert (ran.code, hint in ran.err) == (2, True), ran.err
 
 
+@pytest.mark.slow
 def test_the_terminal_says_how_many_pairs_were_measured(cli: Cli, odd: Path) -> None:
     """Right after a release, of its report, and where it is read: other columns are drawn each by itself."""
     few = odd.with_name("few.parquet")

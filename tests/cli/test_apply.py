@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from anonkit.bundle.stored_release import load
 
 
@@ -26,6 +28,7 @@ def test_a_batch_in_which_k_is_not_kept_is_refused(cli: Any, table: Path, releas
     assert not output.exists()
 
 
+@pytest.mark.slow
 def test_params_of_noise_are_no_recoding(cli: Any, table: Path, released: Path) -> None:
     """One line, no traceback."""
     params = released.with_name("out.params.json")

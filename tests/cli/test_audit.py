@@ -13,6 +13,7 @@ import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
 
 
+@pytest.mark.slow
 def test_people_see_every_attack_with_its_controls(cli: Any, table: Path, released: Path) -> None:
     """One line an attack, the banner above, notes on stderr."""
     ran = cli("audit", released, "--original", table, "--attacks", "20")
@@ -48,6 +49,7 @@ def test_a_claimed_epsilon_has_a_lower_bound_beside_it(cli: Any, tmp_path: Path)
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.slow
 def test_any_table_can_be_attacked(cli: Any, table: Path) -> None:
     """The raw table as its own release: every row is found."""
     ran = cli("audit", table, "--original", table, "--sensitive", "illness", "--attacks", "20", "--json")
@@ -55,6 +57,7 @@ def test_any_table_can_be_attacked(cli: Any, table: Path) -> None:
     assert ran.document["linkability"]["attack_rate"] > 0.9
 
 
+@pytest.mark.slow
 def test_what_is_not_there_is_named(cli: Any, table: Path, released: Path) -> None:
     """Exit code 3 and the path."""
     ran = cli("audit", released, "--original", "absent.csv")
@@ -94,6 +97,7 @@ def test_an_owner_report_that_cannot_stand_there_is_refused(cli: Any, table: Pat
     assert not (released.parent / "audit.owner.report.json").exists()
 
 
+@pytest.mark.slow
 def test_people_see_every_secret_and_full_knowledge(cli: Any, tmp_path: Path) -> None:
     """A line each, what is known where all columns are, and how many values give their holders away; no value."""
     at, rows = range(600), tmp_path / "in.csv"

@@ -254,6 +254,7 @@ def test_no_message_breaks_the_line_or_drives_the_terminal(capsys: pytest.Captur
     assert one_line("plain – ünï ✓") == "plain – ünï ✓"
 
 
+@pytest.mark.quick_cases("changed0-*", "changed1-*")
 @pytest.mark.parametrize(("changed", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True)])
 def test_colours_are_for_terminals_without_no_color(changed: dict[str, str], coloured: bool) -> None:
     """No escape sequence reaches a pipe; on a terminal NO_COLOR turns them off."""
@@ -270,6 +271,7 @@ def test_colours_are_for_terminals_without_no_color(changed: dict[str, str], col
     assert (b"\x1b" in shown) is coloured
 
 
+@pytest.mark.quick_cases("GuaranteeError*")
 @pytest.mark.parametrize(("failure", "code"), [("None", 0), ("GuaranteeError('x')", 1)])
 def test_a_reader_that_leaves_early_is_no_error(failure: str, code: int) -> None:
     """`anonkit … | head -1`: no traceback, and the exit code is about the work, not about the reader."""
@@ -396,6 +398,7 @@ def test_no_name_of_a_column_moves_the_terminal(tmp_path: Path, capfd: pytest.Ca
     assert anonkit.validate(output).passed
 
 
+@pytest.mark.quick_cases("args0-*")
 @pytest.mark.parametrize(("args", "unbuffered"), [(["--help"], ""), (["--version"], "1"), (["release", "--help"], "1")])
 def test_a_help_text_without_a_reader_is_no_error(args: list[str], unbuffered: str) -> None:
     """It is shown while the command line is parsed, and not by the boundary."""
@@ -409,6 +412,7 @@ def test_a_help_text_without_a_reader_is_no_error(args: list[str], unbuffered: s
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "closed",
     ["<&- >&- 2>&-", *(pytest.param(one, marks=pytest.mark.slow) for one in ("<&-", ">&-", "2>&-", ">&2 2>/dev/full"))],

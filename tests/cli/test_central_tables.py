@@ -60,6 +60,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
 }
 
 
+@pytest.mark.quick_cases("*-dp-tree", "no row-*", "a missing number-edprf", "far outside the bounds-diffgen")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", [pytest.param(one, marks=LONG if "thousand" in one else ()) for one in RELEASED])
 def test_a_small_or_odd_table_is_released(cli: Any, tmp_path: Path, name: str, method: str) -> None:

@@ -33,6 +33,7 @@ def test_the_report_is_shown_in_plain_words(cli: Any, released: Path) -> None:
     assert cli("report", released.with_name("out.report.json")).out == out
 
 
+@pytest.mark.slow
 def test_a_profile_is_shown_and_is_a_document(cli: Any, released: Path) -> None:
     """A checklist with marks; the same as an object; nothing else is made beside it, and no other name passes."""
     ran = cli("report", released, "--profile", "gdpr-research")
@@ -45,6 +46,7 @@ def test_a_profile_is_shown_and_is_a_document(cli: Any, released: Path) -> None:
     assert cli("report", released, "--profile", "ehds", "--html", "page.html").code == 2
 
 
+@pytest.mark.slow
 def test_the_report_as_a_document(cli: Any, released: Path) -> None:
     """--json has the report as it is in the file."""
     document = cli("report", released, "--json").document
@@ -53,6 +55,7 @@ def test_the_report_as_a_document(cli: Any, released: Path) -> None:
     assert document["report"] == json.loads(released.with_name("out.report.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_the_page_is_rendered_anew(cli: Any, released: Path) -> None:
     """--html writes the page elsewhere, never over a file of the release, and replaces with --force only."""
     page = released.with_name("review.html")
@@ -81,6 +84,7 @@ def test_a_page_with_an_audit_is_kept_from_the_release(cli: Any, table: Path, re
     assert "is no audit of this release" in cli(*asked, private / "other.html").err
 
 
+@pytest.mark.slow
 def test_a_page_may_show_what_changed(cli: Any, table: Path, released: Path) -> None:
     """--html with --diff."""
     page = table.with_name("changed.html")
@@ -88,6 +92,7 @@ def test_a_page_may_show_what_changed(cli: Any, table: Path, released: Path) -> 
     assert "the same promise" in page.read_text(encoding="utf-8")
 
 
+@pytest.mark.quick_cases("*report/9*")
 @pytest.mark.parametrize(
     "content", ["", "[]", "{}", '{"format": "anonkit-report/1"}', '{"format": "anonkit-report/9"}']
 )

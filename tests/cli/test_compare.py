@@ -43,6 +43,7 @@ def test_what_is_refused_says_why(cli: Any, longer: Path) -> None:
     assert "mondrian, k = 200: k (200) cannot be reached" in ran.out
 
 
+@pytest.mark.slow
 def test_the_target_is_that_of_the_policy(cli: Any, longer: Path) -> None:
     """It need not be stated twice; two targets are refused, and so is a command without one."""
     policy = longer.with_name("policy.toml")

@@ -135,6 +135,7 @@ def test_one_line_opens_the_desk_and_ctrl_c_ends_it(served: Any, ask: Any) -> No
     assert "interrupted" in err
 
 
+@pytest.mark.slow
 def test_an_idle_desk_ends_although_a_stream_is_open(served: Any, ask: Any) -> None:
     """Exit code 0; a stream makes no request."""
     process, address = served("--idle", "0.02")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 
+@pytest.mark.quick_cases("incognito")
 @pytest.mark.parametrize("method", ["rfka", "datafly", "incognito", "mdav", "mondrian"])
 def test_a_kept_column_is_released_or_nothing_is(cli: Any, table: Path, method: str) -> None:
     """Two parts of it are shown and checked; where they cannot be, exit code 1 names it and nothing is written."""

@@ -106,6 +106,7 @@ def test_a_release_is_not_put_where_a_pattern_would_find_it(
     assert not list(parquet.parent.glob("new*"))
 
 
+@pytest.mark.quick_cases("i*")
 @pytest.mark.parametrize("pattern", ["[!n]*.parquet", "within/*.parquet", "*/*.parquet", "i*", "[iw]*"])
 def test_a_pattern_that_would_not_find_the_release_is_no_hindrance(
     cli: Any, parquet: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
@@ -117,6 +118,7 @@ def test_a_pattern_that_would_not_find_the_release_is_no_hindrance(
     assert cli("release", pattern, "new.parquet", *OPTIONS).code == 0
 
 
+@pytest.mark.slow
 def test_a_name_of_one_file_is_no_pattern(cli: Any, parquet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file whose very name has wildcards in it goes first, and represents itself alone; so does a folder's."""
     folder = parquet.parent / "in[out]*"
@@ -140,6 +142,7 @@ def test_an_address_of_a_file_is_its_file(cli: Any, table: Path) -> None:
     refused(cli("release", f"sqlite:///{place}?table=people", place, *OPTIONS), place, place.read_bytes())
 
 
+@pytest.mark.slow
 def test_a_batch_is_not_replaced_by_what_is_made_of_it(cli: Any, released: Path, table: Path) -> None:
     """`apply` writes a release as well."""
     batch = table.with_name("next.parquet")
@@ -217,6 +220,7 @@ def test_two_outputs_of_one_command_are_two_files(cli: Any, table: Path, monkeyp
         assert not one.exists()
 
 
+@pytest.mark.quick_cases("out.params.json")
 @pytest.mark.parametrize("lost", ["out.parquet", "out.params.json", "own/owner.report.json", "own/out.dossier.html"])
 def test_a_release_never_takes_the_place_of_its_ledger(cli: Any, table: Path, quick: Any, lost: str) -> None:
     """The loss was booked in a file that the release, or the owner's report, then replaced."""

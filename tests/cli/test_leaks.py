@@ -267,6 +267,9 @@ PLACES = [
 KINDS = [KeyError, RuntimeError, pa.ArrowInvalid, MemoryError, AssertionError, OSError]
 
 
+@pytest.mark.quick_cases(
+    "*LocalEngine*", "*KAnonymity.verify*", "*Mondrian.release-ArrowInvalid", "*Mondrian.release-MemoryError"
+)
 @pytest.mark.parametrize(
     ("place", "kind"), [*((place, ValueError) for place in PLACES), *((PLACES[1], kind) for kind in KINDS)]
 )
@@ -283,6 +286,9 @@ def test_a_defect_keeps_the_cells(
     check_silent(cli, "release", "in.csv", "out.parquet", *arguments, code=(3,))
 
 
+@pytest.mark.quick_cases(
+    "publishing*-OSError", "publishing*-MemoryError", "release_path*-ValueError", "release_path*-KeyError"
+)
 @pytest.mark.parametrize("kind", [KeyError, MemoryError, OSError, ValueError])
 @pytest.mark.parametrize("place", ["release_path.release_utility", "publishing._write_data"])
 def test_a_defect_after_the_draws_says_that_it_is_charged(

@@ -23,6 +23,7 @@ def test_people_see_what_is_spent_and_left(cli: Any, table: Path, released: Path
     assert "committed" in ran.out
 
 
+@pytest.mark.slow
 def test_a_budget_without_bound_is_said_in_words(cli: Any, table: Path, released: Path, quick: tuple[str, ...]) -> None:
     """Nothing is left of it, and all of it."""
     more = ("--force", "--budget", "inf", "--quiet")
@@ -48,6 +49,7 @@ def test_machines_get_every_release(
     assert Path(release["output"]) == released
 
 
+@pytest.mark.slow
 def test_a_dataset_is_named_or_refused(cli: Any, released: Path) -> None:
     """A name that is not there gets the closest one as a hint."""
     assert cli("ledger", released, "--dataset", "in").code == 0
@@ -65,6 +67,7 @@ def test_a_release_can_be_withdrawn(cli: Any, released: Path) -> None:
     assert "no release 1" in ran.err
 
 
+@pytest.mark.slow
 def test_the_name_of_a_dataset_is_no_place(cli: Any, table: Path, released: Path, quick: tuple[str, ...]) -> None:
     """It is said to be one, with the line that is meant; nothing is withdrawn by a wrong name or another's number."""
     assert cli("release", table, released.with_name("b.parquet"), *quick, "--dataset", "a b", "--quiet").code == 0
@@ -103,7 +106,7 @@ def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]
 OTHER = ("--method", "mondrian", "--k", "4", "--identifier", "name", "--quiet")
 
 
-@pytest.mark.slow_cases("deleted-", "deleted-y", "deleted-n", "forced-n")
+@pytest.mark.quick_cases("forced-y")
 @pytest.mark.parametrize("answer", ["y", "n", ""])
 @pytest.mark.parametrize("way", ["deleted", "forced"])
 def test_a_try_out_is_asked_for_and_withdrawn(
@@ -137,6 +140,7 @@ def test_nothing_is_asked_where_nobody_answers_or_nothing_was_replaced(
     assert asked == []
 
 
+@pytest.mark.slow
 def test_what_is_replaced_without_a_ledger_is_not_said_to_be_charged(cli: Any, table: Path, released: Path) -> None:
     """Nor is a k-anonymous release, which has no loss: it is booked."""
     loud = tuple(word for word in OTHER if word != "--quiet")
@@ -153,6 +157,7 @@ def test_no_ledger_is_said(cli: Any, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_options_exclude_each_other(cli: Any, table: Path, quick: tuple[str, ...]) -> None:
     """A ledger is named or not wanted, not both; a budget needs one."""
     output = table.with_name("out.parquet")
@@ -162,6 +167,7 @@ def test_the_options_exclude_each_other(cli: Any, table: Path, quick: tuple[str,
     assert not table.with_name(NAME).exists()
 
 
+@pytest.mark.slow
 def test_the_joint_view_is_for_the_owner(cli: Any, table: Path, released: Path, quick: tuple[str, ...]) -> None:
     """A second release of the same rows: the terminal says how small the joint groups are, no file does."""
     second = released.with_name("b.parquet")
@@ -176,6 +182,7 @@ def test_the_joint_view_is_for_the_owner(cli: Any, table: Path, released: Path, 
     assert b"joint_view" not in second.with_name("b.report.json").read_bytes()
 
 
+@pytest.mark.slow
 def test_two_reports_are_compared(cli: Any, table: Path, released: Path, quick: tuple[str, ...]) -> None:
     """The second release names the first, and --diff shows what changed."""
     second = released.with_name("b.parquet")
@@ -230,6 +237,7 @@ def test_two_checkouts_share_the_ledger_of_the_environment(
     assert shown["datasets"][0]["budget"] == 1
 
 
+@pytest.mark.slow
 def test_two_checkouts_share_the_ledger_of_their_policy(cli: Any, table: Path, tmp_path: Path) -> None:
     """The same when the policy names it; `anonkit ledger --policy` shows it. An option raises the budget knowingly."""
     keys = 'ledger = "../ledger.sqlite"\nbudget = 1.0'
@@ -313,6 +321,7 @@ def test_a_ledger_is_created_once(cli: Any, tmp_path: Path) -> None:
     assert cli("ledger", place, "--ledger", place).code == 2
 
 
+@pytest.mark.slow
 def test_what_is_handed_to_nobody_needs_no_ledger(cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The demo's customers are simulated: they are in no ledger, and none is required for them."""
     monkeypatch.setenv("ANONKIT_LEDGER", str(tmp_path / "ledger.sqlite"))

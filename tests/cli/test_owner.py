@@ -67,6 +67,7 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"anonkit.pipeline.{where}.release_table", marked)
 
 
+@pytest.mark.quick_cases("asked0-*")
 @pytest.mark.parametrize(("asked", "measured"), [((), 0), (("--owner",), 1), (("--owner-report", "own"), 1)])
 def test_the_source_is_measured_where_somebody_is_told(
     asked: tuple[str, ...],
@@ -102,6 +103,7 @@ def _told(text: str) -> str:
     return click.unstyle(text).strip()
 
 
+@pytest.mark.quick_cases("dp-nb")
 @pytest.mark.parametrize("method", OPTIONS)
 def test_what_a_release_prints_follows_from_its_files(
     method: str, cli: Any, table: Path, policy: Path, planted: None
@@ -156,7 +158,7 @@ def test_the_owner_sees_the_figures_who_asks_for_them(cli: Any, table: Path, pol
     assert told["source"]["rows"] == 75317531
 
 
-@pytest.mark.slow_cases("rr", "dp-nb")
+@pytest.mark.quick_cases("rfka")
 @pytest.mark.parametrize("method", OPTIONS)
 def test_a_dry_run_tells_nothing_of_the_rows(method: str, cli: Any, table: Path, policy: Path, planted: None) -> None:
     """Under noise nothing is published that its figures could follow from: two tables print the same. Under k-anonymity
@@ -185,6 +187,7 @@ DRAWN: dict[str, dict[str, float]] = {
 """Methods whose draws decide something."""
 
 
+@pytest.mark.quick_cases("*-release")
 @pytest.mark.parametrize("command", ["release", "run"])
 @pytest.mark.parametrize("method", DRAWN)
 def test_a_dry_run_draws_for_its_owner_alone(
@@ -308,6 +311,7 @@ def _write_key(path: Path) -> None:
     path.write_bytes(Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
 
 
+@pytest.mark.slow
 def test_a_plan_under_noise_says_its_account_and_what_can_be_foreseen(
     cli: Any, table: Path, policy: Path, tmp_path: Path
 ) -> None:

@@ -51,6 +51,7 @@ def test_a_plan_under_noise_names_them(cli: Any, table: Path) -> None:
     assert "meant for x" in ran.out
 
 
+@pytest.mark.slow
 def test_recipe_python_and_next_batch(cli: Any, table: Path) -> None:
     """A recipe's own key, the keyword of a call, and a batch, which takes none over from the earlier release."""
     recipe, output = table.with_name("recipe.toml"), table.with_name("out.parquet")

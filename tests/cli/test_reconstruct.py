@@ -47,6 +47,7 @@ def test_from_a_table_to_scores(cli: Any, bank: Path) -> None:
     assert (bank / "m.json").exists()
 
 
+@pytest.mark.slow
 def test_people_read_the_scores_as_text(cli: Any, bank: Path) -> None:
     """Accuracy beside what needs no model."""
     released(cli, bank, "--method", "rr", "--epsilon", "8", "--quiet")
@@ -56,6 +57,7 @@ def test_people_read_the_scores_as_text(cli: Any, bank: Path) -> None:
     assert "the commonest class alone" in ran.out
 
 
+@pytest.mark.slow
 def test_the_vote_of_a_forest_is_followed_and_told(cli: Any, bank: Path) -> None:
     """As released, or as `--vote` says; what was done is in the text and in the document."""
     assert released(cli, bank, "--method", "edprf", "--epsilon", "4", "--vote", "sum", "--quiet").code == 0
@@ -156,6 +158,7 @@ def test_a_release_without_a_bound_is_not_described_by_an_infinite_epsilon(cli: 
     assert "= inf" not in formal
 
 
+@pytest.mark.slow
 def test_an_epsilon_that_is_not_reached_is_said(cli: Any, bank: Path) -> None:
     """40 exceeds the resolution of a random word; the note names both figures, and 4 needs none."""
     for epsilon, told in (("40", True), ("4", False)):

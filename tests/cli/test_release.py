@@ -70,6 +70,7 @@ def test_people_read_what_was_promised_and_done(
         assert words in ran.out.replace("\n           ", " ")
 
 
+@pytest.mark.slow
 def test_the_terminal_says_which_column_was_taken_as_target(cli: Any, table: Path) -> None:
     """Without --target a class label at the end is guessed: said once on the terminal, with the remedy, and in JSON."""
     options = ("--k", "3", "--trees", "20", "--identifier", "name", "--dry-run", "--owner")
@@ -91,6 +92,7 @@ def test_quiet_shows_nothing(cli: Any, table: Path, quick: tuple[str, ...]) -> N
     assert (ran.code, ran.out, ran.err) == (0, "", "")
 
 
+@pytest.mark.slow
 def test_a_dry_run_tells_all_and_writes_nothing(cli: Any, table: Path, quick: tuple[str, ...]) -> None:
     """Under k-anonymity what a decision needs, to the owner the source's figures too; no file, nothing booked."""
     arguments = (
@@ -117,6 +119,7 @@ def test_a_dry_run_tells_all_and_writes_nothing(cli: Any, table: Path, quick: tu
     assert names_beside(table) == []
 
 
+@pytest.mark.slow
 def test_a_release_is_replaced_with_force_only(cli: Any, table: Path, released: Path, quick: tuple[str, ...]) -> None:
     """Of another request: without --force exit code 2 and the old files, bytes and all; with it the new ones."""
     before = {path: path.read_bytes() for path in table.parent.iterdir()}
@@ -166,6 +169,7 @@ def test_files_that_were_changed_are_a_broken_promise(
     assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
 
 
+@pytest.mark.slow
 def test_a_folder_is_an_output_too(cli: Any, table: Path, quick: tuple[str, ...]) -> None:
     """OUT with a slash at its end is a folder, and `validate` and `report` take it."""
     folder = f"{table.with_name('release')}/"
@@ -176,6 +180,7 @@ def test_a_folder_is_an_output_too(cli: Any, table: Path, quick: tuple[str, ...]
     assert cli("report", folder).code == 0
 
 
+@pytest.mark.slow
 def test_a_large_table_is_searched_on_a_sample_and_written_in_parts(
     cli: Any, table: Path, quick: tuple[str, ...]
 ) -> None:
@@ -206,6 +211,7 @@ def test_roles_come_from_options_and_from_a_policy(cli: Any, table: Path) -> Non
     }  # fmt: skip
 
 
+@pytest.mark.quick_cases("drop-*", "error-*")
 @pytest.mark.parametrize(("missing", "code", "rows"), [("category", 0, 60), ("drop", 0, 56), ("error", 3, None)])
 def test_missing_values_are_treated_as_said(cli: Any, table: Path, missing: str, code: int, rows: int | None) -> None:
     """--missing on top of the policy: one more value, out with the row, or a refusal."""
@@ -240,6 +246,7 @@ def test_a_unit_column_counts_people(cli: Any, table: Path) -> None:
     assert "passed  People in the smallest equivalence class" in validated.out
 
 
+@pytest.mark.slow
 def test_owner_figures_go_to_their_own_folder(cli: Any, table: Path, quick: tuple[str, ...]) -> None:
     """--owner-report writes them apart from the release, with the banner, and says where."""
     folder = table.with_name("owner")
@@ -306,6 +313,7 @@ def test_what_cannot_be_done_is_refused_and_nothing_written(
             assert ran.out == ""
 
 
+@pytest.mark.slow
 def test_the_next_batch_is_recoded_the_same_way(cli: Any, table: Path, released: Path) -> None:
     """`apply` takes params.json and a new table, and k is counted for it."""
     new = table.with_name("new.parquet")
@@ -317,6 +325,7 @@ def test_the_next_batch_is_recoded_the_same_way(cli: Any, table: Path, released:
     assert pq.read_schema(new).names == pq.read_schema(released).names
 
 
+@pytest.mark.slow
 def test_a_batch_that_is_too_small_is_refused(cli: Any, table: Path, released: Path) -> None:
     """Classes below k are left out within --max-suppression only; beyond it exit code 1 and no file."""
     lines = table.read_text(encoding="utf-8").splitlines()

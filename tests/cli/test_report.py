@@ -6,7 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 
+
+@pytest.mark.slow
 def test_the_dossier_of_a_stored_release(cli: Any, table: Path, released: Path) -> None:
     """Into a folder of its own beside the release, for the owner alone, with the policy and the requested examples."""
     policy = table.with_name("policy.toml")
@@ -26,6 +29,7 @@ def test_the_dossier_of_a_stored_release(cli: Any, table: Path, released: Path) 
     assert cli("report", released, "--dossier", "--original", table, "--owner-report", released.parent).code == 2
 
 
+@pytest.mark.slow
 def test_what_belongs_together_is_asked_for_together(cli: Any, table: Path, released: Path) -> None:
     """--dossier needs the original and is no other page; its options need it; another table is refused."""
     assert cli("report", released, "--dossier").code == 2

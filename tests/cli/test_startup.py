@@ -96,6 +96,7 @@ def test_commands_that_read_files_import_no_pandas(tmp_path: Path) -> None:
         assert done.stdout.splitlines()[-1] == "False", words[0]
 
 
+@pytest.mark.slow
 def test_whoever_validates_imports_no_machine_learning(tmp_path: Path) -> None:
     """A receiver recounts a release of each kind of promise without scikit-learn, scipy and pandas, from Python too."""
     table = bank_customers(200, seed=1)
@@ -126,6 +127,7 @@ def test_other_threads_find_pandas_while_it_is_kept_out_of_one() -> None:
         assert other.submit(here.find_spec, "pandas").result() is None
 
 
+@pytest.mark.slow
 def test_a_data_frame_is_made_after_pyarrow_has_found_no_pandas() -> None:
     """Modules hidden from the first array can be imported afterwards, and finders are as before."""
     script = (

@@ -44,6 +44,7 @@ def run(cli: Any, here: Path) -> Callable[[str], Any]:
     return lambda line: cli(*shlex.split(line)[1:])
 
 
+@pytest.mark.slow
 def test_the_page_runs(here: Path, server: Any, run: Callable[[str], Any]) -> None:
     """Each command of its first block, as it is on the page; that for a cluster is the same with other options."""
     commands = blocks_of(PAGE)[0].text.replace("\\\n", " ").strip().splitlines()

@@ -127,6 +127,7 @@ def test_points_that_may_part_thousands_are_a_warning_everywhere(cli: Any, tmp_p
     assert OWNER_HEADING not in quiet.err
 
 
+@pytest.mark.quick_cases("--no-owner")
 @pytest.mark.parametrize("more", [("--no-owner",), ("-q",), ()], ids=["--no-owner", "-q", "CI"])
 def test_elsewhere_the_same_is_said_without_counts(
     more: tuple[str, ...], terminal: Terminal, policy: Path, table: Path, monkeypatch: pytest.MonkeyPatch

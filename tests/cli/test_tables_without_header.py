@@ -81,7 +81,7 @@ SOURCES: dict[str, Callable[[Path], Path]] = {
 }
 
 
-@pytest.mark.slow_cases("TSV", "workbook", "CSV", "CSV with a mark and semicolons")
+@pytest.mark.quick_cases("several files")
 @pytest.mark.parametrize("source", SOURCES)
 def test_every_text_source_is_refused_and_read_where_it_is_said(cli: Any, tmp_path: Path, source: str) -> None:
     """Exit code 2 without a cell; all rows with --no-header and --names; one row less with --header."""
@@ -191,6 +191,7 @@ def test_a_recipe_says_it(cli: Any, headerless: Path) -> None:
         assert MARK not in ran.err
 
 
+@pytest.mark.slow
 def test_tables_of_several_say_it_each(headerless: Path) -> None:
     """`names` beside `source`, and what is not said is refused there too."""
     from anonkit.pipeline.several_tables import SeveralTables
@@ -246,6 +247,7 @@ def test_a_policy_that_declares_the_names_settles_it(tmp_path: Path) -> None:
     assert anonkit.release(path, method="mondrian", k=5, policy=policy).report["rows"]["in"] == 60
 
 
+@pytest.mark.quick_cases("how1-*", "how2-*")
 @pytest.mark.parametrize(
     ("how", "says"),
     [

@@ -20,6 +20,7 @@ def proposed(text: str) -> str:
     return text.splitlines()[-1].partition(":  ")[2]
 
 
+@pytest.mark.quick_cases("-dash.csv")
 @pytest.mark.parametrize("name", ['it\'s $HOME & "two"; a#b.csv', "-dash.csv", "ü*[1]?.csv"])
 def test_the_proposed_command_reads_the_file_that_was_given(
     name: str, table: Path, cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
@@ -38,6 +39,7 @@ def test_the_proposed_command_reads_the_file_that_was_given(
     assert done.code == 0, done.err
 
 
+@pytest.mark.slow
 def test_the_options_by_which_a_source_was_read_are_in_the_command(table: Path, cli: Callable[..., Any]) -> None:
     """A query, a table of an address, a pattern; what the policy holds is not said twice."""
     base = table.parent / "people.db"

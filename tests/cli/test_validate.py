@@ -38,6 +38,7 @@ def test_a_release_validates_as_it_was_made(cli: Any, released: Path) -> None:
     assert {"name", "passed", "observed", "required"} == set(document["checks"][0])
 
 
+@pytest.mark.slow
 def test_executors_read_where_they_are_asked_to(cli: Any, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--engine spark`, with the master and the settings of Spark; the result is the same."""
     data, workers, opened = table.parent / "parts.parquet", Elsewhere(), []
@@ -59,6 +60,7 @@ def test_executors_read_where_they_are_asked_to(cli: Any, table: Path, monkeypat
     assert cli("validate", data, "--spark-master", "spark://host:7077").code == 2
 
 
+@pytest.mark.quick_cases("asked0-*", "asked1-*")
 @pytest.mark.parametrize(
     ("asked", "code"), [(("--k", "3"), 0), (("--k", "60"), 1), (("--l", "1"), 0), (("--l", "4"), 1), (("--t", "0"), 1)]
 )
@@ -67,6 +69,7 @@ def test_more_can_be_asked_than_was_promised(cli: Any, released: Path, asked: tu
     assert cli("validate", released, *asked).code == code
 
 
+@pytest.mark.slow
 def test_a_changed_file_fails(cli: Any, released: Path) -> None:
     """Another row in the data file is noticed, reported on stderr and in JSON, with exit code 1."""
     rows = pq.read_table(released)
@@ -86,6 +89,7 @@ def test_a_changed_file_fails(cli: Any, released: Path) -> None:
     assert any(not check["passed"] for check in ran.document["checks"])
 
 
+@pytest.mark.quick_cases(".report.json")
 @pytest.mark.parametrize("suffix", [".params.json", ".report.json", ".datapackage.json"])
 def test_what_is_missing_cannot_be_checked(cli: Any, released: Path, suffix: str) -> None:
     """A release without one of its files is not validated: exit code 3, or 1, never 0."""
@@ -120,6 +124,7 @@ NAMED = ("--release-as-is", "name")
 """The table has names of persons, which no plain table is passed with otherwise."""
 
 
+@pytest.mark.slow
 def test_any_table_can_be_asked(cli: Any, table: Path) -> None:
     """A plain table with --qi and what is requested; names with commas in quotes, as in CSV."""
     assert cli("validate", table, *NAMED, "--qi", "sex", "--k", "30").code == 0
@@ -206,6 +211,7 @@ TAMPERED = {
 }
 
 
+@pytest.mark.quick_cases("one row repeated", "params edited")
 @pytest.mark.parametrize("tampering", TAMPERED)
 def test_each_kind_of_tampering_has_its_own_message(cli: Any, released: Path, tampering: str) -> None:
     """The message states the kind of tampering in words, not only as a list of checks."""

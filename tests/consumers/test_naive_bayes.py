@@ -150,6 +150,7 @@ def test_clear_tables_give_the_counted_probabilities() -> None:
     assert model.predict_proba(one)[0] == pytest.approx(np.array(joint_probability) / sum(joint_probability))
 
 
+@pytest.mark.quick_cases("moment-*", "likelihood-sets", "likelihood-joint", "shrunken-clear", "shrunken-ppnb")
 @pytest.mark.parametrize("name", RELEASES)
 @pytest.mark.parametrize("estimator", ["shrunken", "likelihood", "moment"])
 def test_every_release_gives_the_probabilities_back(name: str, estimator: Any) -> None:
@@ -184,6 +185,7 @@ def test_noise_does_not_outvote_the_commonest_class() -> None:
     assert np.mean(given["shrunken"]) > np.mean(given["likelihood"])
 
 
+@pytest.mark.quick_cases("clear", "ppnb", "joint", "one per row")
 @pytest.mark.parametrize("name", RELEASES)
 def test_batches_give_the_model_of_the_whole(name: str) -> None:
     """`partial_fit` on any batches is `fit` on all of them."""
@@ -282,6 +284,7 @@ def test_joint_rows_are_predicted_by_the_value_alone() -> None:
     assert shown[0, 1] < 0.5 < shown[1, 1]
 
 
+@pytest.mark.quick_cases("clear", "ppnb", "bins", "joint", "sets", "labels and band")
 @pytest.mark.parametrize("name", RELEASES)
 def test_every_number_has_a_standard_error(name: str) -> None:
     """Errors exist for classes and attributes, in the shape of what they belong to, positive and finite."""

@@ -64,6 +64,9 @@ def features_of(params: dict[str, Any], **cells: list[Any]) -> np.ndarray:
     return np.asarray(ReleaseFeatures(params, recode=False).fit(frame).transform(frame))
 
 
+@pytest.mark.quick_cases(
+    "ReleaseFeatures()-*", "*check_fit_idempotent*", "*check_estimators_pickle*", "*check_transformer_general*"
+)
 @parametrize_with_checks([ReleaseFeatures(), ReleaseFeatures(params_of(AGE), max_categories=3)])
 def test_scikit_learn_contract(estimator: Any, check: Any) -> None:
     """Every check that scikit-learn has for transformers passes."""

@@ -51,7 +51,7 @@ def _released(
     return made, sorted(map(tuple, zip(*columns, strict=True)), key=str)
 
 
-@pytest.mark.slow_cases("safepub", "greedy-hamdist", "datafly", "rfka", "incognito")
+@pytest.mark.quick_cases("mondrian", "mdav", "rr", "dp-forest", "dp-marginals", "dp-nb", "edprf", "dp-tables")
 @pytest.mark.parametrize("method", METHODS)
 def test_a_release_with_alike_names_is_that_of_other_names(method: str, tmp_path: Path) -> None:
     """Rows, figures and checks: nothing is counted under the name of another column; it validates."""
@@ -123,6 +123,7 @@ _SOURCES = {
 }
 
 
+@pytest.mark.quick_cases("table-*", "CSV-*", "Parquet-*", "SQLite-*")
 @pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("form", _SOURCES)
 def test_a_source_with_alike_names_is_released(

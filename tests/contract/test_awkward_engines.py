@@ -98,7 +98,7 @@ def _same(one: anonkit.Release, other: anonkit.Release) -> None:
     assert one.params == other.params
 
 
-@pytest.mark.quick_cases("c45-arithmetic-all of it in many files")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "kind"),
     [

@@ -86,6 +86,7 @@ def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
     return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True), key=repr)
 
 
+@pytest.mark.quick_cases("ppnb")
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name in COMMON else pytest.mark.slow) for name in METHODS]
 )

@@ -333,9 +333,7 @@ def test_a_seeded_release_repeats_and_is_marked_everywhere(
         assert b"not for release" in (first.folder / f"out{suffix}").read_bytes(), suffix
 
 
-@pytest.mark.quick_cases(
-    "rfka-local", "datafly-local", "rr-local", "errph-local", "ppnb-local", "dp-*-local", "c45-arithmetic-local"
-)
+@pytest.mark.quick_cases("rfka-*", "rr-*", "dp-forest-*", "dp-marginals-*", "dp-tables-*")
 def test_an_unseeded_release_is_secure_and_shuffled_anew(name: str, engine: str, made: Made, table: pa.Table) -> None:
     """Two releases of one table hold other rows, or rows in other orders; where noise leaves none, other noise."""
     first, second = made.release, _release(table, name, engine)
@@ -366,11 +364,12 @@ def test_a_dry_run_writes_nothing(name: str, engine: str, table: pa.Table, tmp_p
 @pytest.mark.quick_cases(
     "rfka-local-columns",
     "datafly-local-columns",
-    "rr-local-*",
-    "ppnb-local-*",
-    "dp-*-local-*",
-    "diffgen-local-*",
-    "c45-arithmetic-local-*",
+    "rr-*",
+    "dp-forest-local-reversed",
+    "dp-marginals-local-columns",
+    "dp-nb-local-reversed",
+    "dp-tree-local-columns",
+    "diffgen-local-reversed",
 )
 @pytest.mark.parametrize("order", ["reversed", "columns"])
 def test_the_order_of_rows_and_columns_does_not_matter(

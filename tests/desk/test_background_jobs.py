@@ -120,6 +120,7 @@ def test_a_job_has_failed_once_it_is_known_what_is_left_of_it(jobs: Jobs, lastin
     assert (job.state, seen) == (JobState.FAILED, [JobState.AT_WORK])
 
 
+@pytest.mark.slow
 def test_a_worker_has_the_environment_of_its_desk(jobs: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The ledger is the one that is named when a job begins; not when the process began from which workers begin."""
     table = tmp_path / "in.csv"

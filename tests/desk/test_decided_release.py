@@ -56,7 +56,7 @@ def made(data: Path) -> tuple[pa.Table, Any]:
     return parquet.read_table(data), params
 
 
-@pytest.mark.quick_cases("keys")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POLICIES)
 def test_recipe_command_and_python_make_the_rows_of_the_desk(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -96,7 +96,7 @@ def test_every_k_anonymous_method_refuses_them(method: str) -> None:
         anonkit.release(data, method=method, k=5, target="y", insensitive=["x"], utility=False, **parameters)
 
 
-@pytest.mark.quick_cases("names", "row numbers")
+@pytest.mark.quick_cases("names")
 @pytest.mark.parametrize("kind", IDENTIFYING)
 def test_the_owner_may_release_them_and_every_file_says_so(tmp_path: Path, kind: str) -> None:
     """By `release_as_is`: report and page state it, and the release validates."""
@@ -148,6 +148,7 @@ def test_what_is_nearly_unique_or_follows_from_others_is_said_and_not_refused(tm
     assert set(said) <= set(validation.notes)
 
 
+@pytest.mark.slow
 def test_a_plain_table_is_looked_at_as_a_release_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`validate` refuses what `release` refuses and passes what it passes, from Python and on the command line."""
     r = random.Random(5)
@@ -265,6 +266,7 @@ def test_the_next_batch_is_looked_at_too(tmp_path: Path) -> None:
     assert entry_of(again, "x")["released_as_is"] is True
 
 
+@pytest.mark.slow
 def test_row_numbers_of_a_large_table_are_seen_in_its_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a sample the numbers have gaps, as many as rows were left out of it."""
     from anonkit.drafting import profiling

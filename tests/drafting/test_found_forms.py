@@ -119,6 +119,7 @@ def _found(table: pa.Table, policy: Policy | None = None) -> FoundForms:
 QUICK = {("csv", "mondrian"), ("parquet", "rfka")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "method"),
     [
@@ -300,6 +301,7 @@ def test_a_cell_that_changes_between_passes_is_refused() -> None:
     engine.close()
 
 
+@pytest.mark.slow
 def test_the_next_batch_is_read_by_the_found_form(tmp_path: Path) -> None:
     """Numbers and dates; the release validates, and its recoding applies to a batch of texts."""
     names = ["group", "1.234,50", "31.01.2020", "2020-01-31T10:00Z", "31-Jan-20"]
@@ -331,6 +333,7 @@ def test_pandas_missing_cells_stay_missing() -> None:
     assert not _found(pa.table({"x": pa.array([None] * 5, pa.string())})).columns
 
 
+@pytest.mark.slow
 def test_a_draft_declares_what_is_found_and_has_questions_on_the_rest(tmp_path: Path) -> None:
     """The draft loads as it is, and a release by it reads the cells as one without it does."""
     table = _written().append_column("two", [["1,234", "5,678"] * 16])
@@ -367,6 +370,7 @@ def test_a_point_that_may_part_thousands_is_pointed_out(tmp_path: Path, cells: l
     assert not any("234" in line for line in warned)
 
 
+@pytest.mark.quick_cases("csv", "jsonl")
 @pytest.mark.parametrize("source", ["csv", "jsonl", "parquet", "arrow"])
 def test_points_are_pointed_out_in_every_source_of_texts(tmp_path: Path, source: str) -> None:
     """Under noise for the owner alone, in columns that are declared as numbers; a decimal comma leaves no doubt."""

@@ -95,7 +95,7 @@ def target_entry(release: anonkit.Release) -> dict[str, Any] | None:
     return next((column for column in release.report["columns"] if column["role"] == "target"), None)
 
 
-@pytest.mark.slow_cases("class", "rating")
+@pytest.mark.quick_cases("y", "survived", "default")
 @pytest.mark.parametrize("name", LABELS)
 def test_an_evident_class_label_is_guessed_and_every_file_says_so(name: str) -> None:
     """It is released unchanged, and nowhere called declared."""
@@ -110,6 +110,7 @@ def test_an_evident_class_label_is_guessed_and_every_file_says_so(name: str) -> 
     assert any("guessed, released unchanged" in note for note in release.report["notes"])
 
 
+@pytest.mark.quick_cases("home", "lon", "zip", "label", "group", "same")
 @pytest.mark.parametrize("name", NO_LABELS)
 def test_a_last_column_that_is_no_evident_label_is_no_target(name: str) -> None:
     """Dates, places, people, numbers, rare classes and texts are quasi-identifiers; a note says why."""
@@ -122,6 +123,7 @@ def test_a_last_column_that_is_no_evident_label_is_no_target(name: str) -> None:
     assert any(word in note for word in why.split("|")), note
 
 
+@pytest.mark.quick_cases("illness", "pay", "religion", "party")
 @pytest.mark.parametrize("name", SECRETS)
 def test_a_last_column_that_looks_like_a_secret_is_pointed_out(name: str) -> None:
     """Health, religion, politics, crime, unions and pay: the line gives both ways to declare it."""
@@ -132,6 +134,7 @@ def test_a_last_column_that_looks_like_a_secret_is_pointed_out(name: str) -> Non
     assert any(line in note for note in release.report["notes"])
 
 
+@pytest.mark.quick_cases("datafly", "mdav")
 @pytest.mark.parametrize("method", ["rfka", "mondrian", "datafly", "incognito", "mdav"])
 def test_without_a_guess_methods_go_on_without_a_target(method: str) -> None:
     """As with --no-target: the same columns are released."""
@@ -180,6 +183,7 @@ def test_a_class_is_held_by_ten_people_where_a_unit_is_declared() -> None:
     assert any("people" in note for note in by_people.report["notes"])
 
 
+@pytest.mark.slow
 def test_a_declared_target_is_declared_whatever_it_is() -> None:
     """No guess is made where somebody says it, nor where there shall be none."""
     table = people(illness=SECRETS["illness"])
@@ -192,6 +196,7 @@ def test_a_declared_target_is_declared_whatever_it_is() -> None:
     assert target_entry(none) is None
 
 
+@pytest.mark.quick_cases("breast*")
 @pytest.mark.parametrize(
     ("file", "target"),
     [("car_evaluation.csv", "class"), ("breast_cancer_wisconsin.csv", "Class"), ("adult_test.csv", "income")],
@@ -213,6 +218,7 @@ def _says_it_once(capsys: pytest.CaptureFixture[str], quiet: list[str]) -> None:
     assert "guessed" not in other
 
 
+@pytest.mark.quick_cases("quiet0")
 @pytest.mark.parametrize("quiet", [[], ["-q"]])
 def test_the_terminal_says_guessed_also_when_it_is_quiet(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], quiet: list[str]
@@ -239,7 +245,7 @@ def test_the_terminal_says_guessed_also_when_it_is_quiet(
     assert entry["declared"] is False
 
 
-@pytest.mark.slow_cases("hours")
+@pytest.mark.slow
 @pytest.mark.parametrize("before", ["hours", None])
 def test_a_guess_that_differs_from_the_last_release_of_the_dataset_is_asked_about(
     tmp_path: Path, before: str | None

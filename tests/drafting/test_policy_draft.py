@@ -365,6 +365,7 @@ def test_progress_is_reported_as_shares(engine: Engine) -> None:
 # --- real tables -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_draft_for_adult(engine: Engine, real_tables: Path) -> None:
     """Fourteen quasi-identifiers and the income; `?` raises a question; the rare categories of Adult are not shown."""
     text = draft_policy(real_tables / "adult.csv.gz", engine=engine)

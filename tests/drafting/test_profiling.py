@@ -71,6 +71,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.quick_cases("rfka")
 @pytest.mark.parametrize("method", FAMILIES)
 def test_identifiers_nobody_declared_are_in_no_file(tmp_path: Path, method: str) -> None:
     """E-mail addresses, names, web addresses and remarks: no cell, and no word of one, is in a file of the release."""

@@ -148,7 +148,7 @@ def test_the_command_line_asks_and_takes_the_answer(tmp_path: Path, capsys: pyte
     released("--identifier", "who", "--target", "y", source="few.csv", name="few", code=2)
 
 
-@pytest.mark.slow_cases("mondrian")
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["rfka", "mondrian"])
 def test_the_next_batch_is_counted_alike(method: str, tmp_path: Path) -> None:
     """Every class of it holds ten different values too; a batch without the column is refused, and the word is kept."""
@@ -196,7 +196,7 @@ def test_rows_without_a_value_stay_and_count_for_nobody() -> None:
     assert candidates(release)["konto"] >= 10
 
 
-@pytest.mark.slow_cases("roles0")
+@pytest.mark.slow
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("roles", [ROLES, {"unit": ["konto", "sex"], "target": "outcome"}])
 def test_spark_counts_alike(roles: Mapping[str, Any], tmp_path: Path) -> None:
@@ -215,6 +215,7 @@ def test_spark_counts_alike(roles: Mapping[str, Any], tmp_path: Path) -> None:
     assert one == other
 
 
+@pytest.mark.slow
 def test_a_draft_lists_several_candidates_and_chooses_none() -> None:
     """Released by its draft, the table is counted by the same columns as without one."""
     table = VISITS.rename_columns(["account_id", *VISITS.column_names[1:]])

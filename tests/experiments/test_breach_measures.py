@@ -119,6 +119,7 @@ def test_plain_naive_bayes_is_scikit_learns() -> None:
     assert sample["accuracy"] == pytest.approx((oracle.predict(matrices[1]) == labels[1]).mean(), abs=0.004)
 
 
+@pytest.mark.quick_cases("dtcrd", "c45", "forest", "tree", "naive-bayes")
 @pytest.mark.parametrize("name", sorted(set(COMPARATORS) - {"svm", "dtpd"}))
 def test_every_comparator_beats_or_is_the_commonest_class(name: str) -> None:
     """On simulated customers, half of whom are of low value; the same seed gives the same scores."""

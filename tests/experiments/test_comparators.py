@@ -43,6 +43,7 @@ def test_without_noise_it_is_an_ordinary_tree() -> None:
     assert (ours == truth).mean() == pytest.approx((theirs == truth).mean(), abs=0.005)
 
 
+@pytest.mark.quick_cases("0.3", "0.9")
 @pytest.mark.parametrize("p_truth", [0.1, 0.3, 0.7, 0.9])
 def test_flipped_records_still_give_the_tree(p_truth: float) -> None:
     """On either side of one half, counts reconstructed from flipped records find the rule."""

@@ -200,6 +200,7 @@ def test_every_release_is_seeded_and_in_memory(tmp_path: Path, monkeypatch: pyte
     assert not [path for path in (tmp_path / "out").rglob("*") if path.suffix in (".parquet", ".json")]
 
 
+@pytest.mark.slow
 def test_the_table_is_what_the_runs_gave(tmp_path: Path) -> None:
     """Mean, standard deviation and number of every measure; nothing where a system has none."""
     report = run_experiment(written(tmp_path), out=tmp_path / "out", plot=False)
@@ -215,6 +216,7 @@ def test_the_table_is_what_the_runs_gave(tmp_path: Path) -> None:
     assert (rows[2]["promise"], rows[2]["epsilon_true"], rows[2]["breach_mean"]) == ("none", "", "")
 
 
+@pytest.mark.slow
 def test_a_page_says_what_ran(tmp_path: Path) -> None:
     """Rows, values of the axes and number of systems of this form; the recipe's words are of the whole experiment."""
     text = RECIPE.replace('paper = "Nobody: nowhere, 2026"', 'paper = "Nobody: nowhere, 2026"\nabout = "400 rows."')
@@ -229,6 +231,7 @@ def test_a_page_says_what_ran(tmp_path: Path) -> None:
     assert "\n400 rows." in whole
 
 
+@pytest.mark.slow
 def test_two_uses_of_one_release_are_of_the_same_noise(tmp_path: Path) -> None:
     """Systems that differ in the receiver's settings alone are compared on the same released rows."""
     more = '[system.again]\nmethod = "ppnb"\naxes = { p_0 = "p_keep" }\nsettings = { smoothing = 0.5 }\n\n[[claim]]'

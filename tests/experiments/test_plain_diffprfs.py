@@ -25,6 +25,7 @@ def rows(seed: int) -> tuple[np.ndarray, np.ndarray]:
     return codes, (labels ^ (rng.random(N) < 0.05)).astype(np.int64)
 
 
+@pytest.mark.quick_cases("two-max-class", "values-information-gain")
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("branches", ["two", "values"])
 def test_it_finds_the_rule(score: str, branches: str) -> None:

@@ -35,6 +35,7 @@ def test_the_publishers_own_file_is_the_table(name: str, tmp_path: Path, real_ta
         assert path.read_bytes() == (real_tables / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_a_table_that_was_compressed_again_is_the_table(tmp_path: Path, real_tables: Path) -> None:
     """Other bytes, the same rows; in two parts too."""
     name = "adult_train.csv.gz"

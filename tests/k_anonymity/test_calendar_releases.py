@@ -58,6 +58,7 @@ def smallest_class(path: Path) -> int:
     return min(Counter(tuple(row.items()) for row in table.to_pylist()).values())
 
 
+@pytest.mark.quick_cases("rfka", "incognito")
 @pytest.mark.parametrize("method", METHODS)
 def test_dates_are_released_by_parts_of_the_calendar(method: str, tmp_path: Path) -> None:
     """k rows share every combination in the file, the release validates, and no finer date is left in any file."""
@@ -123,6 +124,7 @@ def test_a_column_of_another_type_is_refused_without_a_look_at_its_cells(tmp_pat
         )
 
 
+@pytest.mark.slow
 def test_bounds_clamp_dates_as_they_clamp_numbers(tmp_path: Path) -> None:
     """The year 9999 that means missing is the last year of the bounds; `missing_values` makes it missing."""
     days = [date(9999, 12, 31)] * 30 + [date(2019, 5, at % 28 + 1) for at in range(60)] + [date(1800, 1, 1)] * 30
@@ -136,6 +138,7 @@ def test_bounds_clamp_dates_as_they_clamp_numbers(tmp_path: Path) -> None:
     assert shown == {"clamped": {"2018", "2019", "2021"}, "missing": {"2018", "2019", None}}
 
 
+@pytest.mark.quick_cases("kind1")
 @pytest.mark.parametrize("kind", [pa.timestamp("ns"), pa.timestamp("us", "America/New_York"), pa.date64()])
 def test_typed_columns_are_taken_as_the_texts_they_would_be(kind: pa.DataType, tmp_path: Path) -> None:
     """Parquet's moments of any unit and zone, and its days, by the same rule; nanoseconds are no refusal."""

@@ -284,7 +284,7 @@ def _first(release: anonkit.Release) -> set[int]:
     return set(release.to_arrow().column("number").to_pylist()[:scored])
 
 
-@pytest.mark.slow_cases("mondrian")
+@pytest.mark.quick_cases("greedy-hamdist")
 @pytest.mark.parametrize("method", METHODS)
 def test_no_label_of_the_rows_scored_moves_the_recoding(method: str) -> None:
     """All their labels are changed: recoding, rows and their order stay; of other rows a few change it."""
@@ -307,6 +307,7 @@ def test_no_label_of_the_rows_scored_moves_the_recoding(method: str) -> None:
         assert moved.params["recoding"] != release.params["recoding"]
 
 
+@pytest.mark.quick_cases("mdav")
 @pytest.mark.parametrize("method", UNGUIDED)
 def test_a_method_that_reads_no_label_is_moved_by_none(method: str) -> None:
     """All labels are mixed: the same recoding."""
@@ -360,6 +361,7 @@ def test_marks_are_of_the_key_and_the_row_number_alone() -> None:
     assert 0.15 < np.mean(marks[0]) < 0.25
 
 
+@pytest.mark.quick_cases("all labels")
 @pytest.mark.parametrize("options", [{"all_labels": True}, {"unit": "number"}], ids=["all labels", "people"])
 def test_where_the_search_sees_all_labels_nothing_is_public(options: dict[str, Any], tmp_path: Path) -> None:
     """No figure and no rows to score, a person having several; the owner's comparison says what may have been seen."""
@@ -402,6 +404,7 @@ def test_of_people_with_one_row_each_a_fifth_is_scored(method: str, tmp_path: Pa
     assert again.params["recoding"] == release.params["recoding"]
 
 
+@pytest.mark.quick_cases("datafly")
 @pytest.mark.parametrize("method", UNGUIDED)
 def test_of_people_with_several_rows_no_rows_are_scored(method: str) -> None:
     """Not where no search reads labels either: a model may not learn from other rows of people whom it predicts."""
@@ -426,12 +429,14 @@ def test_marks_of_whole_people_would_leave_fewer_than_k() -> None:
     assert min(left) == 1
 
 
+@pytest.mark.slow
 def test_small_tables_are_searched_with_all_their_labels() -> None:
     """Below the least rows none is marked, and nothing is public."""
     release = _released(_table(LEAST - 1))
     assert release.report["utility"]["prediction_of_target"] == "not measured"
 
 
+@pytest.mark.slow
 def test_a_method_that_reads_no_label_scores_the_first_fifth(tmp_path: Path) -> None:
     """Datafly, and a batch that is recoded as an earlier one: any rows serve, and the figure is found again."""
     table = _table()
@@ -442,6 +447,7 @@ def test_a_method_that_reads_no_label_scores_the_first_fifth(tmp_path: Path) -> 
     assert "did not see" not in release.owner["prediction_for_all_rows"]["protocol"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cells", ["labels", "bounds"])
 def test_the_owner_s_comparison_scores_only_rows_whose_labels_were_hidden(cells: str, tmp_path: Path) -> None:
     """As many rows as are marked; validate finds the public figure from labels and from bounds."""
@@ -462,6 +468,7 @@ def _coin(seed: int, method: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_a_coin_is_not_predicted() -> None:
     """The mean of two figures is .5, as far as so many rows can show."""
     figures = [_coin(seed, "mondrian") for seed in range(2)]

@@ -111,6 +111,7 @@ def _unlikely() -> pa.Table:
     )
 
 
+@pytest.mark.slow
 def test_a_column_that_the_default_drops_is_kept() -> None:
     """A column that `rfka` drops freely is in the release when it is to be kept."""
     rows = _unlikely()
@@ -122,6 +123,7 @@ def test_a_column_that_the_default_drops_is_kept() -> None:
     assert "kept_columns" not in {check["name"] for check in freely.report["verification"]["checks"]}
 
 
+@pytest.mark.slow
 def test_boxes_that_were_put_together_are_cut_again() -> None:
     """`mondrian` keeps a cut without information on the target, and changes nothing else, for a column to keep."""
     rows = _unlikely()
@@ -197,7 +199,7 @@ def _weighted(rows: pa.Table, settings: dict[str, Any], weights: dict[str, float
     )
 
 
-@pytest.mark.slow_cases("mondrian")
+@pytest.mark.quick_cases("datafly")
 @pytest.mark.parametrize("name", ["rfka", "rfka, greedy", "datafly", "incognito", "mondrian"])
 def test_detail_goes_where_it_is_worth_more(name: str) -> None:
     """Of two equally informative columns, each has more detail where it has the larger weight."""

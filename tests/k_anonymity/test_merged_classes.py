@@ -238,6 +238,7 @@ def test_a_batch_whose_groups_are_large_enough_is_recoded_as_before(earlier: Pat
         assert same.report["rows"]["out"] == 1_500
 
 
+@pytest.mark.quick_cases("rfka")
 def test_the_batch_after_next_starts_from_the_recoding_itself(earlier: Path, tmp_path: Path) -> None:
     """Merging is undone in the next batch: the params of a merged batch hold the recoding it started from."""
     batch, later = bank_customers(300, seed=22), bank_customers(2_000, seed=23)
@@ -250,6 +251,7 @@ def test_the_batch_after_next_starts_from_the_recoding_itself(earlier: Path, tmp
     assert rows[0] == rows[1]
 
 
+@pytest.mark.quick_cases("rfka")
 def test_a_merged_batch_beside_itself_forms_no_smaller_groups(earlier: Path, tmp_path: Path) -> None:
     """The ledger works out from the params which rows merged: the same batch twice has the joint k of one."""
     batch = bank_customers(300, seed=22)

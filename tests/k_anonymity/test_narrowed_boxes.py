@@ -148,6 +148,7 @@ def test_no_larger_table_gives_one_away_either(n_rows: int, k: int) -> None:
     assert _given_away(n_rows, k, lambda rows: _shown(rows, k, k)) == 0
 
 
+@pytest.mark.slow
 def test_the_attack_succeeds_on_boxes_narrowed_to_cells() -> None:
     """Ends at the cells of the rows, as others show them, give rows away, so the attack can succeed."""
     assert _given_away(4, 2, lambda rows: _shown(rows, 2, None)) > 0

@@ -76,6 +76,7 @@ def test_a_table_that_fits_is_searched_whole(customers: pa.Table, engine: LocalE
         assert _release(customers, engine).to_arrow().equals(_release(customers, free).to_arrow())
 
 
+@pytest.mark.quick_cases("asked0")
 @pytest.mark.parametrize("asked", [{"l": 2, "alpha": 0.9}, {"t": 0.6, "entropy_l": 1.2, "recursive": "9,2"}])
 def test_diversity_is_counted_on_all_rows(asked: dict[str, Any], customers: pa.Table, engine: LocalEngine) -> None:
     """The requirement on the sensitive target is met in every class of the whole table."""

@@ -48,7 +48,7 @@ def _largest(classes: list[Counter[Any]], value: Any) -> float:
     return max(counted[value] / counted.total() for counted in classes)
 
 
-@pytest.mark.slow_cases("incognito", "rfka", "mondrian")
+@pytest.mark.quick_cases("greedy-hamdist", "mdav")
 @pytest.mark.parametrize("method", METHODS)
 def test_no_class_tells_the_illness_of_a_box(method: str) -> None:
     """66 of 6,000 have it, all in one box of 69 rows: 51 % of a class at most, and every other value by its share."""
@@ -73,7 +73,7 @@ def test_what_nothing_bounds_is_said() -> None:
     assert any("25.0% of the rows are in groups with one value" in note for note in release.report["notes"])
 
 
-@pytest.mark.slow_cases("incognito", "rfka", "mondrian")
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_alpha_of_one_switches_the_cap_off(method: str) -> None:
     """The table is released as if the column were not sensitive: the box comes out at 95 %."""
@@ -87,6 +87,7 @@ def test_alpha_of_one_switches_the_cap_off(method: str) -> None:
         assert _largest(_classes(free, "illness"), "hiv") > 0.51
 
 
+@pytest.mark.slow
 def test_a_rare_flag_costs_few_classes() -> None:
     """A 1 % flag keeps four fifths of the classes, where l = 2 leaves a handful."""
     rng = np.random.default_rng(3)

@@ -68,6 +68,7 @@ def test_a_batch_without_a_target_is_recoded_too(earlier: Path) -> None:
     assert "customer_value" not in anonkit.apply(earlier, batch, max_suppression=0.5).to_arrow().column_names
 
 
+@pytest.mark.slow
 def test_a_batch_in_another_order_gets_the_columns_of_the_recoding(earlier: Path) -> None:
     """Consumers append one batch to the other: their columns are in one order, whatever the owner's export has."""
     first = anonkit.load(earlier).to_arrow().column_names

@@ -96,6 +96,7 @@ def test_a_recoding_that_no_ledger_knows_is_not_applied(
     assert len(Ledger(users_ledger()).standing("out").entries) == 1
 
 
+@pytest.mark.slow
 def test_the_ledger_beside_the_params_is_found(
     cli: Any, tmp_path: Path, rows: list[str], january: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,6 +161,7 @@ def test_two_users_on_one_server_notice_each_other(
     )
 
 
+@pytest.mark.slow
 def test_one_file_that_is_replaced_each_month_is_held_against_the_last(
     cli: Any, tmp_path: Path, rows: list[str], january: Path
 ) -> None:
@@ -181,6 +183,7 @@ def test_a_pointer_holds_no_figure(january: Path) -> None:
     january.with_name(POINTER).write_text("no pointer", encoding="utf-8")
 
 
+@pytest.mark.quick_cases("no pointer", "{}")
 @pytest.mark.parametrize("content", ["no pointer", "[]", "{}"])
 def test_a_pointer_that_cannot_be_read_names_an_unknown_ledger(cli: Any, january: Path, content: str) -> None:
     """The contents of the pointer are not guessed."""
@@ -189,6 +192,7 @@ def test_a_pointer_that_cannot_be_read_names_an_unknown_ledger(cli: Any, january
     assert refused.code == 2
 
 
+@pytest.mark.slow
 def test_a_simulated_table_has_a_ledger_of_its_own(cli: Any, tmp_path: Path) -> None:
     """Of a recipe and of the demo: beside them, and not among those of real people."""
     recipe = tmp_path / "recipe.toml"
@@ -208,6 +212,7 @@ def test_a_simulated_table_has_a_ledger_of_its_own(cli: Any, tmp_path: Path) -> 
     assert cli("demo", "--folder", tmp_path / "demo", "--rows", "300", "--quiet", "--force").code == 0
 
 
+@pytest.mark.slow
 def test_two_users_in_folders_of_their_own_know_each_other_by_a_shared_ledger_alone(
     cli: Any, tmp_path: Path, rows: list[str], january: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -226,6 +231,7 @@ def test_two_users_in_folders_of_their_own_know_each_other_by_a_shared_ledger_al
     assert "looks like dataset 'in'" in refused.err
 
 
+@pytest.mark.slow
 def test_a_laptop_and_a_server_release_the_same_table_unnoticed_unless_they_share_a_ledger(
     cli: Any, tmp_path: Path, rows: list[str], january: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -242,6 +248,7 @@ def test_a_laptop_and_a_server_release_the_same_table_unnoticed_unless_they_shar
     assert "looks like dataset 'in'" in refused.err
 
 
+@pytest.mark.slow
 def test_a_container_whose_ledger_is_on_a_volume_goes_on(
     cli: Any, tmp_path: Path, rows: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -157,6 +157,7 @@ OTHERS: dict[str, PAIRS] = {
 """Without."""
 
 
+@pytest.mark.slow
 def test_thirty_pairs() -> None:
     """All fifteen pairs with people in common are recognised, and none of the fifteen without."""
     assert len(SAME) == len(OTHERS) == 15

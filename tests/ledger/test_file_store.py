@@ -182,7 +182,7 @@ def test_a_key_that_stands_in_the_way_is_not_overwritten(ten: pa.Table, tmp_path
 _OPEN = "import sys; from anonkit.ledger import Ledger; print(Ledger(sys.argv[1]).key.hex())"
 
 
-@pytest.mark.quick_cases("True")
+@pytest.mark.slow
 @pytest.mark.parametrize("old", [False, True])
 def test_processes_at_once_agree_on_one_key(ten: pa.Table, tmp_path: Path, old: bool) -> None:
     """A ledger that is made, or brought to this version, by eight processes at once has one key."""
@@ -250,6 +250,7 @@ print(refused)
 """
 
 
+@pytest.mark.quick_cases("100")
 @pytest.mark.parametrize("size", [100, 8_192])
 def test_a_ledger_that_had_no_room_can_be_made_later(where: Path, size: int) -> None:
     """No key is left beside a file without tables, which would be taken for a ledger that was cut."""

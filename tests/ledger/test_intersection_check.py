@@ -81,6 +81,7 @@ def test_the_joint_k_is_that_of_the_pairs_of_classes(tmp_path: Path) -> None:
     assert "Joint view accepted at 1" in (tmp_path / "b.report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_same_recoding_again_loses_nothing(tmp_path: Path) -> None:
     """`apply` on the same rows: the joint classes are the classes."""
     release(tmp_path / "a.parquet", "zip")
@@ -88,6 +89,7 @@ def test_the_same_recoding_again_loses_nothing(tmp_path: Path) -> None:
     assert again.owner["joint_view"]["k"] == again.report["disclosure_risk"]["k_anonymity"]["k"] >= 5
 
 
+@pytest.mark.quick_cases("allowed0")
 @pytest.mark.parametrize("allowed", [{}, {"policy": policy(joint_k=4)}, {"accept_joint_k": 3}])
 def test_below_the_floor_nothing_is_written(tmp_path: Path, allowed: dict[str, Any]) -> None:
     """The promised k, the policy's joint_k or what the owner accepts: a rule; a refused release does not count."""
@@ -169,6 +171,7 @@ def test_what_a_table_that_has_changed_shows_cannot_be_counted(tmp_path: Path) -
     assert "changed since" not in json.dumps(told.report)
 
 
+@pytest.mark.slow
 def test_the_same_rows_in_another_order_are_counted(tmp_path: Path) -> None:
     """The recodings are applied to the rows of today, wherever they are."""
     release(tmp_path / "a.parquet", "zip")
@@ -177,6 +180,7 @@ def test_the_same_rows_in_another_order_are_counted(tmp_path: Path) -> None:
     assert second.owner["joint_view"]["k"] >= 5
 
 
+@pytest.mark.slow
 def test_other_people_and_no_ledger_are_no_joint_view(tmp_path: Path) -> None:
     """The next batch without a name is a dataset of its own; without a ledger nothing is known to compare with."""
     release(tmp_path / "a.parquet", "zip")
@@ -197,6 +201,7 @@ def test_people_are_counted_where_a_unit_is_declared(tmp_path: Path) -> None:
     assert 1 <= outputs[1].owner["joint_view"]["k"] <= rows
 
 
+@pytest.mark.slow
 def test_tables_larger_than_a_search_are_counted_whole(tmp_path: Path) -> None:
     """The recodings are chosen on a sample; the joint classes are those of all rows."""
     with LocalEngine() as engine:

@@ -137,6 +137,7 @@ OTHERS: dict[str, Callable[[], tuple[pa.Table, str, pa.Table, str]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_thirty_pairs() -> None:
     """All fifteen pairs with people in common are recognised, and none of the fifteen without."""
     assert len(SAME) == len(OTHERS) == 15
@@ -230,6 +231,7 @@ def test_people_are_forgotten_or_never_remembered(tmp_path: Path, where: str) ->
         ledger.forget("nobody")
 
 
+@pytest.mark.slow
 def test_the_same_people_are_kept_once(tmp_path: Path) -> None:
     """A second release of the same table adds no tags; what was rolled back is not known."""
     for name in ("a", "b"):

@@ -56,6 +56,7 @@ CHANGES: dict[str, Any] = {
 }
 
 
+@pytest.mark.quick_cases("column dropped", "dropped and halved", "one row doubled")
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_table_that_looks_alike_is_not_booked_as_a_new_one(customers: pa.Table, tmp_path: Path, change: str) -> None:
     """The release stops with a request for a name: exit code 1, nothing written, nothing booked; a name settles it."""
@@ -98,6 +99,7 @@ def test_two_hundred_thousand_rows_in_another_order_are_the_same(tmp_path: Path)
         anonkit.release(table.take(generator.permutation(200_000)), output=tmp_path / "b.parquet", **given)
 
 
+@pytest.mark.slow
 def test_another_table_of_the_same_kind_is_a_new_dataset(customers: pa.Table, tmp_path: Path) -> None:
     """Other people with the same columns, and the other half of one table."""
     draw(customers, tmp_path / "a.parquet")
@@ -146,6 +148,7 @@ def test_the_same_name_in_other_characters_is_the_same_dataset(tmp_path: Path, s
     assert names(tmp_path) == ["Z\u00fcrich 1"]
 
 
+@pytest.mark.quick_cases("case", "a character nobody sees", "a digit of full width")
 @pytest.mark.parametrize("spelling", ALIKE_NAMES)
 def test_a_name_that_reads_the_same_is_refused(tmp_path: Path, spelling: str) -> None:
     """The ledger requires the meant spelling: another one would be a second budget for the same people."""

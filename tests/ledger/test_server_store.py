@@ -340,6 +340,7 @@ def test_what_could_not_be_given_up_is_given_up_by_the_next_reader(
     assert Ledger(where).standing("d").counted[0].data_sha256 is None
 
 
+@pytest.mark.slow
 def test_a_release_is_handed_back_by_a_server_s_ledger_too(
     postgresql: Server, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -499,6 +500,7 @@ def certificate(folder: Path) -> Path:
     return folder / "server.crt"
 
 
+@pytest.mark.quick_cases("False")
 @pytest.mark.parametrize("went_on", [False, True])
 def test_a_backup_that_was_put_back_is_noticed(
     postgresql: Server, where: str, tmp_path: Path, went_on: bool, monkeypatch: pytest.MonkeyPatch
@@ -530,6 +532,7 @@ def test_a_backup_that_was_put_back_is_noticed(
     draw(where, dataset="d")
 
 
+@pytest.mark.slow
 def test_two_checkouts_with_a_budget_of_one_do_not_both_release(where: str, tmp_path: Path) -> None:
     """Two folders that know nothing of each other, two commands at once, one ledger: one has the budget."""
     table, running = tmp_path / "in.csv", []

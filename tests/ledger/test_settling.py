@@ -194,6 +194,7 @@ def _refuse(*given: object, **more: object) -> None:
     raise PermissionError(13, "no")
 
 
+@pytest.mark.quick_cases("*-publishing")
 @pytest.mark.parametrize("stop", ["publishing", "mark"])
 @pytest.mark.parametrize("left", [1, 2, 3, 4, 5])
 def test_killed_during_the_deletion_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: str, left: int) -> None:

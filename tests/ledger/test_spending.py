@@ -143,6 +143,7 @@ def test_whom_a_budget_is_for_is_named_or_follows_from_the_releases(tmp_path: Pa
         central(table, tmp_path / "c.parquet", budget_unit="who")
 
 
+@pytest.mark.quick_cases("trr")
 @pytest.mark.parametrize("method", ["trr", "ppnb"])
 def test_a_loss_without_bound_fits_no_finite_budget(ten: pa.Table, tmp_path: Path, method: str) -> None:
     """TRR and labels published as they are: said clearly, the first time too, and no ledger is left behind."""
@@ -180,6 +181,7 @@ def test_one_dataset_does_not_pay_for_another(ten: pa.Table, tmp_path: Path) -> 
     assert not any("dataset 'a'" in note for note in other.report["notes"])
 
 
+@pytest.mark.slow
 def test_where_the_ledger_stands(ten: pa.Table, tmp_path: Path) -> None:
     """In the user's folder of data, where it is requested, or nowhere; a pointer beside what is handed out says it."""
     draw(ten, tmp_path / "a.parquet")
@@ -290,6 +292,7 @@ def test_a_full_disk_is_charged_by_the_next_reader_where_the_ledger_cannot_be_to
     assert standing.epsilon == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_a_full_disk_takes_nothing_where_no_loss_is_promised(
     ten: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -348,7 +351,7 @@ anonkit.release(bank_customers(10, seed=1), method="rr", epsilon=1.0, policy=ban
 """
 
 
-@pytest.mark.quick_cases("anonkit.ledger.Ledger.reserve-after-file", "anonkit.ledger.Ledger.commit-before-file")
+@pytest.mark.quick_cases("anonkit.ledger.Ledger.reserve-after-file")
 @pytest.mark.parametrize("where", ["file", pytest.param("server", marks=pytest.mark.slow)], indirect=True)
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("step", STEPS)

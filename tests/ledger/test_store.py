@@ -51,6 +51,7 @@ def test_losses_add_up_as_they_are_written() -> None:
     assert total([]) == 0
 
 
+@pytest.mark.quick_cases("file")
 def test_a_reservation_of_a_dead_process_never_reached_its_place(ledger: Ledger, where: str, tmp_path: Path) -> None:
     """Killed before `publishing`: rolled back by the next reader."""
     die(where, tmp_path / "out.parquet")
@@ -58,6 +59,7 @@ def test_a_reservation_of_a_dead_process_never_reached_its_place(ledger: Ledger,
     assert ledger.standing("d").entries[0].state is ReleaseState.ROLLED_BACK
 
 
+@pytest.mark.quick_cases("file")
 def test_what_was_publishing_counts_when_nobody_can_tell(ledger: Ledger, where: str, tmp_path: Path) -> None:
     """Killed after `publishing`, no file there: it may have been there and carried away, so it counts."""
     die(where, tmp_path / "out.parquet", 'ledger.publishing(number, "digest")')
@@ -65,6 +67,7 @@ def test_what_was_publishing_counts_when_nobody_can_tell(ledger: Ledger, where: 
     assert ledger.standing("d").entries[0].state is ReleaseState.PUBLISHING
 
 
+@pytest.mark.quick_cases("file")
 def test_what_was_published_is_committed(ledger: Ledger, where: str, tmp_path: Path) -> None:
     """Killed between the last rename and `commit`: the data file's hash shows that it is there."""
     from anonkit.bundle.data_files import sha256
@@ -74,6 +77,7 @@ def test_what_was_published_is_committed(ledger: Ledger, where: str, tmp_path: P
     assert ledger.standing("d").entries[0].state is ReleaseState.COMMITTED
 
 
+@pytest.mark.quick_cases("file")
 def test_another_release_in_the_same_place_proves_nothing(ledger: Ledger, where: str, tmp_path: Path) -> None:
     """A data file with another hash may have replaced the one in question: it still counts."""
     (tmp_path / "out.parquet").write_bytes(b"another")

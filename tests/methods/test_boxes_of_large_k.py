@@ -40,6 +40,7 @@ def _recoding(frame: pd.DataFrame, **more: Any) -> str:
     return str(release.params["recoding"]["kind"])
 
 
+@pytest.mark.slow
 def test_boxes_are_shown_where_they_keep_more_of_the_target() -> None:
     """One recoding a column must cut b and c wherever a is low; boxes follow the target."""
     frame = corners()
@@ -54,11 +55,13 @@ def test_boxes_are_shown_where_they_keep_more_of_the_target() -> None:
     assert release.report["search"]["explained"] > plain.report["search"]["explained"]
 
 
+@pytest.mark.slow
 def test_columns_are_recoded_one_by_one_where_boxes_explain_no_more() -> None:
     """A tie is decided for one recoding a column, which is easier to read."""
     assert _recoding(_columns()) == "global"
 
 
+@pytest.mark.quick_cases("more0", "more2", "more3")
 @pytest.mark.parametrize(
     "more", [{"k": 39}, {"boxes": False}, {"search": "greedy"}, {"ladder": "declared"}, {"drop_freely": False}]
 )
@@ -84,6 +87,7 @@ def test_rounded_weights_are_shown_cell_by_cell() -> None:
     assert release.params["recoding"]["kind"] == "global"
 
 
+@pytest.mark.slow
 def test_a_column_to_be_kept_is_shown() -> None:
     """Of boxes or columns, what shows the column is taken."""
     frame = corners().assign(kept=np.random.default_rng(6).choice(list("pq"), 1200))
@@ -102,6 +106,7 @@ def test_columns_are_recoded_one_by_one_where_no_box_meets_the_model(monkeypatch
     assert _recoding(corners()) == "global"
 
 
+@pytest.mark.quick_cases("classes")
 @pytest.mark.parametrize("target", ["classes", "number"])
 def test_the_next_batch_is_recoded_by_the_boxes(target: str, tmp_path: Any) -> None:
     """Rows of the release, recoded again, are those that the release shows; a number guides as classes do."""

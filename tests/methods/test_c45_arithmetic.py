@@ -61,6 +61,7 @@ def test_the_preset_takes_the_largest_gain_ratio(name: str) -> None:
     assert drawn.plan(POLICY).choices.selection.exponential  # type: ignore[attr-defined]
 
 
+@pytest.mark.quick_cases("c45-arithmetic")
 @pytest.mark.parametrize("name", ["c45-arithmetic", "c45-halving"])
 def test_the_preset_is_charged_and_validated_as_what_it_costs(name: str, tmp_path: Path) -> None:
     """The ledger books the sum, not the claim: a budget that covers the claim alone refuses the release."""
@@ -77,6 +78,7 @@ def test_the_preset_is_charged_and_validated_as_what_it_costs(name: str, tmp_pat
     assert anonkit.validate(release).passed
 
 
+@pytest.mark.slow
 def test_a_node_of_few_noisy_rows_is_a_leaf() -> None:
     """With hardly any noise the nodes that are split have the rows that were requested, and smaller ones are leaves."""
     table = bank_customers(2_000, seed=1)

@@ -66,6 +66,7 @@ def test_the_account_holds_every_kind_of_draw() -> None:
     assert next(line for line in lines if line["purpose"] == "histograms by class")["times"] == 11
 
 
+@pytest.mark.slow
 def test_customers_whose_columns_do_not_depend_on_each_other_have_neither_splits_nor_weights() -> None:
     """Given their class: the histograms have what these would cost, and the model is calibrated."""
     assert _purposes(_release(20_000)) == {

@@ -58,6 +58,7 @@ def test_a_unit_pays_for_each_of_its_rows() -> None:
         DPMarginals(epsilon=1.0, rows_per_unit=2).guarantee(POLICY)
 
 
+@pytest.mark.quick_cases("target")
 @pytest.mark.parametrize("policy", [POLICY, NO_TARGET], ids=["target", "no target"])
 def test_only_noisy_counts_are_published(policy: Policy, tmp_path: Path) -> None:
     """The params add up to the promise, no true count is in them, and the release validates."""

@@ -63,6 +63,7 @@ def test_only_noisy_counts_are_published() -> None:
     assert np.mean(np.concatenate([cells.ravel() for cells in same])) < 0.2
 
 
+@pytest.mark.slow
 def test_a_model_of_the_counts_beats_the_local_route(tmp_path: Path) -> None:
     """20,000 customers at epsilon 0.5: near plain naive Bayes, where randomized rows reach little."""
     output, test = tmp_path / "out.parquet", bank_customers(2_000, seed=2)

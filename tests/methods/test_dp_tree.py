@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.methods.dp_tree import DPTree
 from anonkit.parameters import parameters_of
 
 
+@pytest.mark.slow
 def test_it_is_dp_forest_with_one_tree() -> None:
     """The same seed gives the same trees, account and scores."""
     table, policy = bank_customers(2000, seed=1), bank_customers_policy()

@@ -92,6 +92,7 @@ def test_the_ledger_is_charged_what_the_published_rate_costs(tmp_path: Path) -> 
         _release(output=tmp_path / "more.parquet", **given)
 
 
+@pytest.mark.slow
 def test_cells_and_rows_tell_of_the_same_forest() -> None:
     """One budget buys either: generalized cells with noisy counts, or rows drawn from them."""
     rows, cells = _release(), _release(as_="cells")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pandas as pd
+import pytest
 
 import anonkit
 
@@ -23,6 +24,7 @@ def test_an_even_split_comes_first_whatever_the_target() -> None:
     assert "telling" in forest.to_pandas().columns
 
 
+@pytest.mark.slow
 def test_it_is_rfka_with_another_importance(small_customers: object) -> None:
     """The same release as `rfka` with the comparator's choices."""
     choices = {"features": "one-hot", "search": "greedy", "ladder": "none", "bins": 5, "max_suppression": 0.0}

@@ -28,6 +28,7 @@ def test_the_release_by_hand() -> None:
     assert release.owner["search"]["loss"] == pytest.approx(4 / 9)
 
 
+@pytest.mark.slow
 def test_it_never_loses_more_than_datafly() -> None:
     """On the same table, k and limit, by its own measure."""
     for k in (2, 4, 8, 16):

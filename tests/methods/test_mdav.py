@@ -86,6 +86,7 @@ def test_k_holds_on_every_release(rows: list[Any], k: int, suppression: float) -
     assert _classes(out, _quasi_identifiers(release)).min() >= k
 
 
+@pytest.mark.slow
 @settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3)), min_size=9, max_size=40), st.randoms())
 def test_the_order_of_rows_does_not_matter(rows: list[tuple[int, int]], random: Any) -> None:
@@ -406,6 +407,7 @@ def test_with_a_ledger_subtraction_finds_nobody(tmp_path: Path) -> None:
     assert found_of(2, tmp_path / "ledger.sqlite") == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_pairs", [pytest.param(200, marks=pytest.mark.slow), 4])
 def test_without_a_ledger_subtraction_finds_people(n_pairs: int) -> None:
     """The attack is one: without a ledger it finds most people, as the page says."""

@@ -43,7 +43,7 @@ def smallest_class(place: Path) -> int:
     return int(shown.astype(str).groupby(there).size().min()) if there else len(shown)
 
 
-@pytest.mark.quick_cases("0.1-*")
+@pytest.mark.quick_cases("0.1-rfka", "0.1-mdav", "0.1-incognito")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("words", [0.0, 0.1])
 def test_k_holds_on_recount_with_a_number_to_predict(method: str, words: float, tmp_path: Path) -> None:
@@ -58,6 +58,7 @@ def test_k_holds_on_recount_with_a_number_to_predict(method: str, words: float, 
         assert (pd.read_parquet(out)["income"] == "N").sum() == (source["income"] == "N").sum()
 
 
+@pytest.mark.slow
 def test_rfka_keeps_what_predicts_the_number() -> None:
     """Age and job stay in some detail, the place of no meaning costs nothing; the report states R² beside the mean."""
     release = anonkit.release(table(1_800, 2), method="rfka", k=10, target="income", ledger=None, trees=40)
@@ -71,6 +72,7 @@ def test_rfka_keeps_what_predicts_the_number() -> None:
     assert scores["mae"] < scores["of_mean"]["mae"] / 2
 
 
+@pytest.mark.quick_cases("rfka")
 @pytest.mark.parametrize("method", ["rfka", "mondrian"])
 def test_a_numeric_guide_does_not_depend_on_the_order_of_the_rows(method: str) -> None:
     """The same table in another order has the same recoding."""
@@ -108,6 +110,7 @@ def test_k_holds_on_recount_without_a_target(method: str, tmp_path: Path) -> Non
     assert anonkit.validate(out).passed
 
 
+@pytest.mark.slow
 def test_without_a_target_detail_goes_where_columns_are_related() -> None:
     """Of two related columns and one of noise, boxes keep the joint distribution better than cuts by counts alone."""
     source = table(1200, 6).drop(columns="job")

@@ -14,6 +14,7 @@ from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.methods import make_method
 
 
+@pytest.mark.quick_cases("None")
 @pytest.mark.parametrize("preset", [None, "paper"])
 def test_a_model_of_the_release_predicts_customers_it_has_not_seen(tmp_path: Path, preset: str | None) -> None:
     """At the paper's p_0 = 0.35 three quarters of new customers are right; the commonest class has half of them."""

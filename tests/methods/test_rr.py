@@ -52,6 +52,7 @@ def test_designed_answers_are_refused() -> None:
         RR(epsilon=1.0).guarantee(policy)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::anonkit.consumers.learning_power.NothingLearnedWarning")
 def test_one_answer_a_row_teaches_more_than_all_of_them(tmp_path: Path) -> None:
     """Epsilon 4 for whole rows, 20,000 customers: `sample` beats the commonest class, and `split` by far."""

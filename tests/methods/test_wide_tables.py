@@ -72,6 +72,7 @@ def _is_fine(said: str) -> bool:
     return said == "released" or ("0 charged" in said and "defect" not in said and "INTERNAL" not in said)
 
 
+@pytest.mark.quick_cases("1e-06-dp-nb", "40.0-rr", "1e-06-trr")
 @pytest.mark.parametrize("name", ["dp-nb", "rr", "trr"])
 @pytest.mark.parametrize("epsilon", [1e-6, 40.0])
 def test_sixty_columns(name: str, epsilon: float, tmp_path: Path) -> None:
@@ -91,6 +92,7 @@ def _calls(columns: int, of: str) -> int:
     return sum(entry.callcount for entry in profile.getstats() if of in str(getattr(entry.code, "co_filename", "")))
 
 
+@pytest.mark.slow
 def test_tables_of_counts_take_time_by_their_number() -> None:
     """Method and check: twice the columns, twice the calls. It had been four times as many."""
     assert _calls(50, "aggregate") < 2.5 * _calls(25, "aggregate")

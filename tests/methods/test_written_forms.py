@@ -116,6 +116,7 @@ def test_every_form_in_every_source_and_method(method: str, source: str, tmp_pat
     same_rows(method, source, tmp_path, forms_of(method))
 
 
+@pytest.mark.quick_cases("rr")
 @pytest.mark.parametrize("method", ["rr", "mondrian"])
 def test_forms_are_read_as_the_values_they_are(method: str, tmp_path: Path) -> None:
     """Two methods, a text file."""

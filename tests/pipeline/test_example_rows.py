@@ -18,6 +18,7 @@ from anonkit.randomness import Randomness
 from tests.pipeline.test_dossier import DECLARED, FAMILIES, ONCE, WHO, people
 
 
+@pytest.mark.quick_cases("dp-nb")
 @pytest.mark.parametrize("method", ["datafly", "dp-nb"])
 def test_examples_show_what_the_release_shows(method: str) -> None:
     """A recoded row has a row in the release that looks like it, or is said to be left out; noise has no such rows."""

@@ -61,6 +61,7 @@ def test_a_table_that_grew_releases_its_new_people(tmp_path: Path) -> None:
     assert third.to_arrow().num_rows == 20
 
 
+@pytest.mark.slow
 def test_rows_of_known_people_that_changed_are_counted_for_the_owner(tmp_path: Path) -> None:
     """Three have a visit more, one has another age."""
     release(visits(100), tmp_path / "a.parquet")
@@ -109,6 +110,7 @@ def test_under_noise_losses_add_up_instead(tmp_path: Path) -> None:
         )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_people_who_are_not_remembered_come_from_the_table_before(tmp_path: Path) -> None:
     """`released_before` names it; without it the release is refused."""
     policy = tmp_path / "policy.toml"
@@ -125,6 +127,7 @@ def test_people_who_are_not_remembered_come_from_the_table_before(tmp_path: Path
         release(visits(130), tmp_path / "c.parquet", only_new=True, released_before=tmp_path / "other.csv")
 
 
+@pytest.mark.slow
 def test_several_columns_together_name_a_person(tmp_path: Path) -> None:
     """As a unit of two columns does everywhere."""
 

@@ -98,6 +98,7 @@ def test_a_release_below_k_map_is_refused(tmp_path: Path) -> None:
     assert not ledger.exists() or not json.loads(ledger.read_text() or "{}").get("releases")
 
 
+@pytest.mark.slow
 def test_a_file_that_lacks_people_is_no_whole_population() -> None:
     """Classes that it lacks are counted, said and never named; with K required, the release is refused."""
     people = population()
@@ -147,6 +148,7 @@ def test_estimates_need_no_file(known: dict[str, Any], tmp_path: Path) -> None:
     assert same_figure(found.population, block)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", [{"population_size": 3000}, {"sampling_fraction": 0.1}])
 def test_estimates_of_the_next_batch(known: dict[str, Any], tmp_path: Path) -> None:
     """From the classes of the batch alone, those that show coarser labels too; validated."""
@@ -158,6 +160,7 @@ def test_estimates_of_the_next_batch(known: dict[str, Any], tmp_path: Path) -> N
     assert anonkit.validate(second).passed
 
 
+@pytest.mark.slow
 def test_a_file_of_the_population_of_the_next_batch(tmp_path: Path) -> None:
     """Counted as for a release where no label is coarser; below K nothing is written; with coarser labels refused."""
     people = population()
@@ -175,7 +178,7 @@ def test_a_file_of_the_population_of_the_next_batch(tmp_path: Path) -> None:
         anonkit.apply(first, sample(population(seed=9)), ledger=None, max_suppression=0.5, population=people)
 
 
-@pytest.mark.quick_cases("mondrian")
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["mondrian", "rfka"])
 def test_spark_says_the_same_of_the_population(spark: Any, method: str, tmp_path: Path) -> None:
     """A file, a share, keys of their own and weights: figures of the classes that Spark has written, validated."""

@@ -41,6 +41,7 @@ def _released(table: pa.Table, method: str, sensitive: tuple[str, ...] = ()) -> 
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [pytest.param("mondrian", marks=pytest.mark.slow), "rfka"])
 @given(
     seed=st.integers(0, 2**16),

@@ -115,6 +115,7 @@ def other(table: pa.Table) -> pa.Table:
     return table.set_column(table.column_names.index(name), name, column)
 
 
+@pytest.mark.quick_cases("local-less", "rows-other")
 @pytest.mark.parametrize(("kind", "change"), [("rows", less), ("rows", other), ("local", less), ("central", less)])
 def test_a_file_that_does_not_hold_what_was_counted_is_not_released(
     kind: str,

@@ -23,6 +23,7 @@ TABLE = pa.table(
 )
 
 
+@pytest.mark.slow
 def test_the_printed_code_reads_the_ends_of_labels_and_trains_a_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

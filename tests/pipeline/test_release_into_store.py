@@ -76,6 +76,7 @@ def test_one_file_is_a_release_too(bucket: Bucket, tmp_path: Path) -> None:
     assert made.to_arrow().num_rows == 200
 
 
+@pytest.mark.slow
 def test_copies_stay_on_this_machine(bucket: Bucket, tmp_path: Path) -> None:
     """In a store the data have one form: a release with a CSV file is put there without it, and validates."""
     there = anonkit.release(
@@ -244,6 +245,7 @@ def test_a_store_whose_pointer_names_another_ledger_is_refused(
     _release(Where.FOUND, **asked, output="s3://bucket/c.parquet", budget=float("inf"))
 
 
+@pytest.mark.slow
 def test_an_apply_finds_the_ledger_by_the_pointer_in_the_store(
     bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -242,6 +242,7 @@ def test_a_method_that_does_not_keep_its_promise_is_refused(
     assert honest.report["ledger"]["release_of_dataset"] == 1 + charged
 
 
+@pytest.mark.slow
 def test_the_same_methods_are_released_when_they_tell_the_truth(named: pa.Table, policy: Policy) -> None:
     """The refusals above are of the false statement, not of the test's method."""
     for name, parameters in FAMILIES.items():
@@ -376,6 +377,7 @@ def batches() -> Iterator[pa.Table]:
     yield bank_customers(95, seed=5).append_column("name", pa.array([f"Customer {at}" for at in range(95)]))
 
 
+@pytest.mark.slow
 def test_the_next_batch_is_recoded_with_the_labels_of_the_first(first: Path) -> None:
     """No label is new but the star, names are dropped or may be absent, and k is counted anew in the batch alone."""
     known = anonkit.load(first).to_arrow()

@@ -82,6 +82,7 @@ def _comparable(request: ReleaseRequest, folder: Path) -> dict[str, Any]:
     return {**fields, "output": {**whole, **others}}
 
 
+@pytest.mark.slow
 def test_an_engine_may_be_a_value(small_customers: pa.Table) -> None:
     """Its settings are its own: others beside it are refused."""
     release = anonkit.release(small_customers, method="mondrian", k=5, engine=Local(search_rows=100), seed=1)

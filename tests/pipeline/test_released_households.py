@@ -105,6 +105,7 @@ def test_k_households_have_each_set_of_members(method: str, drafts: list[pa.Tabl
     assert found.passed, [check for check in found.checks if not check.passed]
 
 
+@pytest.mark.slow
 def test_spark_counts_households_alike(spark: Any, drafts: list[pa.Table], tmp_path: Path) -> None:
     """Whole sets of members on the other engine."""
     out = tmp_path / "out.parquet"
@@ -299,6 +300,7 @@ def test_surrogates_link_the_rows_of_a_household_and_tell_nothing_else(drafts: l
     assert orders[0] != orders[1]
 
 
+@pytest.mark.slow
 def test_spark_numbers_households_alike(spark: Any, drafts: list[pa.Table], tmp_path: Path) -> None:
     """On the other engine, too, a number is that of a household."""
     _linked_numbers(tmp_path / "out.parquet", drafts, engine="spark")

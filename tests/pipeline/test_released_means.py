@@ -63,6 +63,7 @@ def of_release(release: anonkit.Release) -> dict[tuple[Any, ...], dict[str, Any]
     return found
 
 
+@pytest.mark.quick_cases("rfka")
 @pytest.mark.parametrize("method", ["mondrian", "rfka"])
 def test_rows_show_the_mean_of_their_class(method: str, tmp_path: Path) -> None:
     """Worked out again from the source: within the rounding, or the middle where the report's counts say so."""
@@ -139,6 +140,7 @@ def test_the_next_batch_shows_its_own_means(tmp_path: Path) -> None:
     assert applied.to_arrow()["age_low"].null_count == 0
 
 
+@pytest.mark.slow
 def test_rows_of_people_in_parts_with_a_copy(tmp_path: Path) -> None:
     """A folder of files, a unit, a copy as CSV: the same columns everywhere, and they validate."""
     table = TABLE.append_column("who", pa.array([f"p{at // 2}" for at in range(TABLE.num_rows)]))
@@ -308,6 +310,7 @@ def test_subtraction_of_two_batches_finds_no_number(n_pairs: int, tmp_path: Path
     assert sum(pair_of_batches(seed + n_pairs, tmp_path, cells="bounds") for seed in range(n_pairs // 2)) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_pairs", [pytest.param(50, marks=pytest.mark.slow), 3])
 def test_without_a_ledger_subtraction_finds_numbers(n_pairs: int, tmp_path: Path) -> None:
     """The attack is one: where nobody keeps a ledger it finds numbers, as the page says."""

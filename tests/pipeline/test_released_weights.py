@@ -66,6 +66,7 @@ def by_class(table: pa.Table, known: Sequence[str] = KNOWN) -> dict[tuple[Any, .
     return found
 
 
+@pytest.mark.quick_cases("rfka")
 @pytest.mark.parametrize("method", ["mondrian", "rfka", "datafly", "incognito", "mdav", "greedy-hamdist"])
 def test_rows_show_the_mean_weight_of_their_class(method: str, tmp_path: Path) -> None:
     """One weight a class, of three significant digits; validated, and stated in promise, params and report."""
@@ -189,6 +190,7 @@ def test_the_risk_of_a_table_before_its_release_is_that_of_its_weights() -> None
     assert anonkit.risk(relative, policy=policy(ROLES)).population["basis"] == "none"
 
 
+@pytest.mark.slow
 def test_the_next_batch_shows_its_own_means(tmp_path: Path) -> None:
     """`apply` reads the role from the params; rounded ones are rounded by the same step."""
     for columns, method in ((ROLES, "mondrian"), (ROUNDED, "rfka")):
@@ -222,6 +224,7 @@ def test_the_joint_view_reads_weights_of_earlier_releases(tmp_path: Path) -> Non
         assert anonkit.validate(tmp_path / f"{number}.parquet").passed
 
 
+@pytest.mark.slow
 def test_weights_are_no_features(tmp_path: Path) -> None:
     """They are handed out beside the features, for a model's `sample_weight`."""
     for columns, method in ((ROLES, "mondrian"), (ROUNDED, "rfka")):

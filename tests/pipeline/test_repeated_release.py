@@ -162,6 +162,7 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 }
 
 
+@pytest.mark.quick_cases("changed")
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_what_should_be_the_same_and_is_not_is_never_drawn_anew(output: Path, damage: Callable[[Path], None]) -> None:
     """Any file changed or gone: a broken promise, nothing drawn, nothing charged; whole again, it is handed back."""
@@ -292,6 +293,7 @@ def _key(folder: Path, name: str) -> tuple[Path, Path]:
     return paths
 
 
+@pytest.mark.slow
 def test_a_release_that_is_reused_is_signed_then(output: Path) -> None:
     """The signature alone is written; one by the same key is left alone, another key's is replaced."""
     before = seen(output.parent)

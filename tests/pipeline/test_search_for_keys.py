@@ -48,6 +48,7 @@ def rarest(table: pa.Table, columns: list[str]) -> int:
     return min(Counter(rows).values())
 
 
+@pytest.mark.quick_cases("rfka")
 @pytest.mark.parametrize("method", ["mondrian", "rfka", "datafly", "incognito", "greedy-hamdist"])
 def test_every_key_holds(method: str, tmp_path: Path) -> None:
     """For any search: counted on the written rows, promised, verified and validated."""

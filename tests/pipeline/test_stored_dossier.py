@@ -86,6 +86,7 @@ def test_a_batch_in_which_a_column_is_constant_keeps_it(method: str, tmp_path: P
     assert anonkit.validate(tmp_path / "b.parquet").passed
 
 
+@pytest.mark.slow
 def test_values_of_hundreds_of_columns_are_counted() -> None:
     """A release that shows 240 columns fits into the memory of its recount."""
     random = np.random.default_rng(3)

@@ -105,6 +105,9 @@ LIGHT = [("CSV", *case) for case in CASES] + [(source, "bounds", "many") for sou
 ALL = [(source, *case) for case in CASES for source in SOURCES]
 
 
+@pytest.mark.quick_cases(
+    "CSV-bounds-many", "CSV-categories-9", "CSV-dates-2003-02-01", "CSV-tree-9", "JSON Lines-*", "pandas category-*"
+)
 @pytest.mark.parametrize(
     ("source", "kind", "bad"), [pytest.param(*one, marks=() if one in LIGHT else pytest.mark.slow) for one in ALL]
 )

@@ -71,6 +71,7 @@ SOURCES: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.quick_cases("csv", "parquet", "pandas")
 @pytest.mark.parametrize("source", SOURCES)
 def test_dates_of_every_source_get_months_that_enough_people_reach(source: str, tmp_path: Path) -> None:
     """No date is missing, where all were: no day has ten people. Ten are in the outermost months, or beyond."""

@@ -74,6 +74,7 @@ def wanted() -> dict[str, Any]:
     return dict(released(TABLE).params["recoding"])
 
 
+@pytest.mark.quick_cases("CSV", "JSON Lines", "pandas floats")
 @pytest.mark.parametrize("source", SOURCES)
 def test_integers_find_declared_categories_in_every_source(source: str, wanted: dict[str, Any], tmp_path: Path) -> None:
     """Cells that only CSV allowed once give one release, for any source."""

@@ -175,6 +175,7 @@ GUESSED = [
 ]
 
 
+@pytest.mark.quick_cases("plain")
 @pytest.mark.parametrize("folded", [False, True], ids=["plain", "categories"])
 @settings(quick, max_examples=40)
 @given(data=st.data())

@@ -493,6 +493,7 @@ def test_a_mutant_is_refused_by_the_release_or_by_validation(
     print(f"MUTANT|{name}|{error.value.message}")
 
 
+@pytest.mark.quick_cases("kind[0-9]", "kind3?")
 @pytest.mark.parametrize(
     "kind",
     sorted(
@@ -737,6 +738,7 @@ def is_of_the_gate(test: Callable[[], None]) -> bool:
     return test.__module__ != __name__ and test.__name__.startswith("test_") and not {"slow", "parametrize"} & {*marks}
 
 
+@pytest.mark.slow_cases("a pair is chosen without noise", "a triple is chosen without noise")
 @pytest.mark.parametrize("name", [name for name, (_, test) in NOISE.items() if not is_of_the_gate(test)])
 def test_what_refuses_a_mutant_of_noise_passes_as_the_code_stands(name: str) -> None:
     """Those that are only here, or with other arguments; the gate runs the others in their modules."""

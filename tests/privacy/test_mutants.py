@@ -606,6 +606,7 @@ def test_a_mutant_leaves_nothing_behind(tmp_path: Path) -> None:
     RUNS["split"](tmp_path / "sound" / "out.parquet")
 
 
+@pytest.mark.quick_cases("rfka", "mondrian", "mondrian of people", "l", "rr", "errph", "ppnb", "mdav", "clear label")
 @pytest.mark.parametrize("run", RUNS)
 def test_the_sound_package_is_refused_by_nobody(run: str, tmp_path: Path) -> None:
     """The package from which mutants are made releases and validates."""

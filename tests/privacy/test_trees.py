@@ -341,6 +341,7 @@ def test_the_root_splits_by_the_law_of_its_mechanism(name: str) -> None:
     assert chisquare(found, expected * 8_000).pvalue > 1e-3
 
 
+@pytest.mark.slow
 def test_the_order_of_rows_and_columns_moves_no_law() -> None:
     """Reversed rows, and columns in another order, publish the same distribution."""
     method = method_of("edprf, many trees", 2.0)

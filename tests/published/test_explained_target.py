@@ -27,6 +27,7 @@ def null_tables(rng: np.random.Generator, n_rows: int, sizes: tuple[int, ...]) -
     return found
 
 
+@pytest.mark.quick_cases("sizes2-50", "sizes1-*", "sizes0-*")
 @pytest.mark.parametrize("n_rows", [50, 5_000])
 @pytest.mark.parametrize("sizes", [(2,), (2, 3, 5, 16, 64), (16,) * 30])
 def test_tables_of_nothing_are_seldom_taken_for_something(n_rows: int, sizes: tuple[int, ...]) -> None:

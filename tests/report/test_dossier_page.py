@@ -170,6 +170,7 @@ def test_the_dossier_fits_a_narrow_screen(tmp_path: Path) -> None:
     assert asked - {"/favicon.ico"} == {"/probe.html"}
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_the_dossier_fits_a_sheet_of_paper(tmp_path: Path) -> None:
     """Between the margins of A4 (178 mm, 673 pixels) nothing goes beyond them, long names and intervals neither."""
@@ -233,6 +234,7 @@ def _moving(name: str, share: float, action: str = "generalized") -> dict[str, A
     return {**head, "bars": bars}
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(shares=_SHARES)
 def test_the_columns_that_moved_most_are_told_before_the_prediction(shares: list[float]) -> None:

@@ -24,7 +24,7 @@ WORDS_OF_THE_CODE = (
 """Former words of pages that readers did not understand."""
 
 
-@pytest.mark.slow_cases("mondrian")
+@pytest.mark.quick_cases("dp-forest")
 @pytest.mark.parametrize("method", METHODS)
 def test_a_page_has_everyday_words_and_the_names_of_its_files(method: str, tmp_path: Path) -> None:
     """Nothing of the code, the real name of every file, and the page still shows its report when files are renamed."""
@@ -41,6 +41,7 @@ def test_a_page_has_everyday_words_and_the_names_of_its_files(method: str, tmp_p
     assert anonkit.validate(tmp_path / "other" / "renamed.parquet").passed
 
 
+@pytest.mark.slow
 def test_a_release_in_memory_has_no_name_yet(tmp_path: Path) -> None:
     """Its page says NAME, and validates under whatever name it is saved, NAME among them."""
     release = anonkit.release(
@@ -53,6 +54,7 @@ def test_a_release_in_memory_has_no_name_yet(tmp_path: Path) -> None:
         assert anonkit.validate(tmp_path / f"{name}.parquet").passed
 
 
+@pytest.mark.quick_cases("<b>*")
 @pytest.mark.parametrize("name", ["NAME", "<b>&amp;", "é"])
 def test_any_name_of_files_is_on_the_page(name: str, tmp_path: Path) -> None:
     """Escaped, and read back by the check of the page; a page with a path for a name is none of its report."""

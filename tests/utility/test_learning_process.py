@@ -121,6 +121,7 @@ def test_work_is_done_in_another_process_and_without_one_here() -> None:
     assert learned(_process_of, value=4) == (4, os.getpid())
 
 
+@pytest.mark.slow
 def test_a_forest_is_the_same_in_either_process() -> None:
     """Bit for bit, and its arrays may be written to."""
     draw = np.random.default_rng(0)

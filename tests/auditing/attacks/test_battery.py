@@ -63,6 +63,7 @@ def test_the_source_itself_is_at_risk_in_every_way(source: pa.Table) -> None:
     assert found["linkability"]["attack_rate"] > 0.9
 
 
+@pytest.mark.slow
 def test_renaming_every_value_protects_nobody(source: pa.Table) -> None:
     """Labels that fit no value are matched by how often they occur, values as common as others by guess: not safe."""
     found = audit(renamed(source), source)
@@ -72,6 +73,7 @@ def test_renaming_every_value_protects_nobody(source: pa.Table) -> None:
     assert found["singling_out"]["controls"]["renamed"] > 0.5 * found["singling_out"]["controls"]["identity"]
 
 
+@pytest.mark.slow
 def test_shuffled_columns_are_no_risk(source: pa.Table) -> None:
     """Values stay, rows do not: no risk, and what 150 guesses at a value of three leave open is said."""
     random = np.random.default_rng(1)
@@ -82,6 +84,7 @@ def test_shuffled_columns_are_no_risk(source: pa.Table) -> None:
     assert found["inference"]["ci"][1] > 0.3
 
 
+@pytest.mark.slow
 def test_five_rows_alike_single_nobody_out(source: pa.Table) -> None:
     """Counted on the source as it is, every row: a 5-anonymous table has no description that fits one row."""
     table = pa.concat_tables([source.slice(0, 200)] * 5)
@@ -108,6 +111,7 @@ def test_values_that_are_hard_to_match_match(kind: str) -> None:
     assert found["linkability"]["attack_rate"] > 0
 
 
+@pytest.mark.slow
 def test_the_baseline_of_inference_guesses(source: pa.Table) -> None:
     """The shuffled release still shows the commonest value: the control is no worse than always guessing it."""
     found = audit(source, source)["inference"]
@@ -115,6 +119,7 @@ def test_the_baseline_of_inference_guesses(source: pa.Table) -> None:
     assert found["control_rate"] > commonest - 0.12
 
 
+@pytest.mark.slow
 @pytest.mark.untraced
 def test_what_the_table_teaches_about_everybody_is_no_risk(source: pa.Table) -> None:
     """With people who were not released as control inference fails, and membership is detected."""

@@ -101,6 +101,7 @@ def test_holders_of_a_rare_value_are_attacked_apart(source: pa.Table) -> None:
     assert rare["verdict"] == rare["verdict_without_control"] == RISK
 
 
+@pytest.mark.slow
 def test_holders_of_a_value_that_nothing_gives_away_are_not_told_from_others(source: pa.Table) -> None:
     """A balanced sample is guessed as by a coin."""
     random = np.random.default_rng(2)

@@ -80,6 +80,7 @@ def test_every_source_row_fits_its_released_row(method: str) -> None:
             assert at < 0 or fits[shown.codes[at], original.codes[row]], name
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.one_of(st.floats(allow_nan=False), st.none()), max_size=12, unique=True),
     st.lists(st.integers(-5, 5), min_size=2, max_size=2),

@@ -47,6 +47,7 @@ def test_the_bound_fails_no_more_often_than_promised(epsilon: float) -> None:
     assert bounds[n] > epsilon
 
 
+@pytest.mark.quick_cases("0.5-0.05", "0.0-0.02")
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.02), (0.5, 0.05), (1.0, 1e-3)])
 def test_the_bound_at_a_delta_fails_no_more_often_than_promised(epsilon: float, delta: float) -> None:
     """The worst mechanism shows a coin with probability delta, and else answers as epsilon allows.
@@ -62,6 +63,7 @@ def test_the_bound_at_a_delta_fails_no_more_often_than_promised(epsilon: float, 
         assert times[bounds > epsilon].sum() <= alpha * runs
 
 
+@pytest.mark.slow
 def test_a_small_delta_costs_little_and_none_costs_nothing() -> None:
     """At 0 it is the bound of pure epsilon, and it falls with delta and with the coins that delta adds up over."""
     assert epsilon_of_guesses(90, 100, delta=0.0, coins=900) == epsilon_of_guesses(90, 100)
@@ -89,6 +91,7 @@ def test_the_guesser_finds_most_of_what_noise_leaves() -> None:
     assert 0.85 < epsilon_of_guesses(right, guesses, 1e-3) <= 1
 
 
+@pytest.mark.slow
 def test_nothing_is_made_of_noise() -> None:
     """Features that do not know the coins: over 50 audits at 5 %, the bound is 0 nearly always."""
     rng = np.random.default_rng(2)

@@ -89,6 +89,7 @@ def _alike(n: int, seed: int) -> pa.Table:
     return pa.table({**columns, "y": np.where(labels, "b", "a")})
 
 
+@pytest.mark.slow
 def test_the_smaller_class_is_not_forgotten() -> None:
     """Few rows and many attributes: classes are predicted about as often as on the page, mean of six releases."""
     bounds = {f"n{at:02d}": Column(name=f"n{at:02d}", role=Role.QUASI_IDENTIFIER, bounds=(-4, 6)) for at in range(30)}

@@ -191,6 +191,7 @@ def test_what_a_choice_costs_follows_from_epsilon_rows_and_pairs() -> None:
     assert units_of(0.01) - 2 < draw_units(draw) <= units_of(0.01)
 
 
+@pytest.mark.slow
 def test_a_grid_is_none_that_would_have_routes_for_more_codes_than_can_be_held() -> None:
     """Every node of a tree has a place for each code of its widest attribute: two million words are too wide."""
     pair = attribute("a", 2, Split.ONE_VS_REST), attribute("n", 64, Split.CUT)

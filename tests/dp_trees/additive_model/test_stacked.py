@@ -51,6 +51,7 @@ def run(
     return learn(plan, BatchCounter(lambda: batches), Randomness.seeded(1))
 
 
+@pytest.mark.slow
 def test_a_chessboard_is_found_by_the_rule() -> None:
     """The class follows from two attributes together, each of which says little: five splits of 16 % of epsilon."""
     draw = np.random.default_rng(4)
@@ -238,6 +239,7 @@ def _few_rows(seed: int, codes: np.ndarray, labels: np.ndarray, **chosen: int) -
     return learn(plan, BatchCounter(lambda: [batch]), Randomness.seeded(seed))
 
 
+@pytest.mark.slow
 def test_few_rows_of_many_attributes_are_learned_from() -> None:
     """Histograms of all thirty attributes drown; those of four do not, whichever they are."""
     codes, labels = _factor(1, 380, 30)

@@ -163,6 +163,7 @@ def test_independent_columns_have_no_pairs(sizes: list[int], epsilon: float, ask
     assert found.pairs == ()
 
 
+@pytest.mark.slow
 def test_columns_that_hardly_depend_on_each_other_have_no_pairs_beside_the_tree() -> None:
     """A tree of chance pays a little where noise is small; the noise of more pairs would cost more than they inform."""
     sizes = [8, 16, 4, 12, 2, 9, 16, 3]

@@ -53,6 +53,7 @@ def _codes(rows: int):  # type: ignore[no-untyped-def]
     return np.arange(rows, dtype=np.int32)
 
 
+@pytest.mark.quick_cases("digits", "domains", "titles", "letters", "dashes")
 @pytest.mark.parametrize("kind", LONG_CELLS)
 def test_judging_is_linear_in_the_length_of_cells(kind: str) -> None:
     """Sixteen times the letters take at most forty times as long: a quadratic pattern would take 256 times."""

@@ -43,6 +43,7 @@ def judged(engine: Engine, identifying: Mapping[str, tuple[str, Draw]], seed: in
     return found
 
 
+@pytest.mark.quick_cases("1-chosen on")
 @pytest.mark.parametrize("generator", GENERATORS)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_at_most_three_of_24_repeating_identifying_columns_are_missed(
@@ -56,7 +57,7 @@ def test_at_most_three_of_24_repeating_identifying_columns_are_missed(
     assert len([kind for kind, profile in found.items() if profile.verdict is None]) <= MISSED
 
 
-@pytest.mark.slow_cases("2-reported on", "1-chosen on", "2-chosen on")
+@pytest.mark.slow
 @pytest.mark.parametrize("generator", GENERATORS)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_at_most_two_of_200_harmless_columns_are_taken(engine: Engine, generator: str, seed: int) -> None:

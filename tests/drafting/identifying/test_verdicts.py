@@ -35,6 +35,7 @@ def rule_of(engine: Engine, name: str, values: Any) -> str | None:
     return None if verdict is None else verdict.rule
 
 
+@pytest.mark.quick_cases("1-*")
 @pytest.mark.parametrize("kind", IDENTIFIERS)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_columns_that_identify_are_taken_for_identifiers(engine: Engine, kind: str, seed: int) -> None:
@@ -44,6 +45,7 @@ def test_columns_that_identify_are_taken_for_identifiers(engine: Engine, kind: s
     assert rule_of(engine, name, values(random.Random(seed))) == rule
 
 
+@pytest.mark.quick_cases("1-*")
 @pytest.mark.parametrize("kind", OTHERS)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_other_columns_are_not(engine: Engine, kind: str, seed: int) -> None:
@@ -53,6 +55,7 @@ def test_other_columns_are_not(engine: Engine, kind: str, seed: int) -> None:
     assert rule_of(engine, name, values(random.Random(seed))) is None
 
 
+@pytest.mark.quick_cases("breast_*", "car_*")
 @pytest.mark.parametrize(
     ("table", "taken", "unique"),
     [
@@ -118,6 +121,7 @@ def test_any_column_gets_a_verdict(engine: Engine, values: list[Any], name: str)
     assert evidence.distinct <= evidence.filled <= len(values)
 
 
+@pytest.mark.slow
 def test_uniform_integers_are_measurements(engine: Engine) -> None:
     """Of 200 columns of uniform draws, none is taken for given-out numbers by the chance of few repetitions."""
     r = random.Random(3)

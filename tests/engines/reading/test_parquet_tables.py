@@ -76,7 +76,7 @@ def test_a_plain_folder_is_read_with_any_files_beside_it(tmp_path: Path) -> None
     assert LocalEngine().scan(plain, Policy()).n_rows == 3
 
 
-@pytest.mark.quick_cases("_delta_log*")
+@pytest.mark.slow
 @pytest.mark.parametrize("mark", MARKS)
 def test_spark_refuses_places_that_only_it_can_name(spark: Any, tmp_path: Path, mark: str) -> None:
     """A URL is looked at through Spark, as `s3a://` places are; a path like the local engine."""

@@ -102,7 +102,7 @@ def test_an_offset_of_a_day_or_more_is_no_moment() -> None:
         assert reader.places(pa.array([f"{start}+25:00", f"{start}+02:00"]))[1].tolist() == [False, True]
 
 
-@pytest.mark.quick_cases("rfka-time", "mondrian-date")
+@pytest.mark.quick_cases("mondrian-date")
 @pytest.mark.parametrize("kind", ["date", "datetime", "time"])
 @pytest.mark.parametrize("method", ["mondrian", "rfka"])
 def test_durations_are_no_moments_and_not_dropped(method: str, kind: str) -> None:
@@ -120,6 +120,7 @@ def test_durations_are_no_moments_and_not_dropped(method: str, kind: str) -> Non
     assert next(column for column in made.report["columns"] if column["name"] == "stay")["role"] != "identifier"
 
 
+@pytest.mark.slow
 def test_clocks_are_no_addresses_of_computers() -> None:
     """Texts of hours, minutes and seconds; addresses with :: or eight groups still are."""
     for cells, role in (

@@ -99,6 +99,7 @@ def test_no_other_statement_is_carried_out(people: Path, query: str, said: str) 
     quotes_nothing(caught.value, MARKER, "passwd")
 
 
+@pytest.mark.slow
 def test_nothing_is_shown_of_long_queries(people: Path) -> None:
     """Without a script, as in a notebook, DuckDB shows how far a query is, on stdout: not here."""
     code = (

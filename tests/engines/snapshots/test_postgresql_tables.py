@@ -93,6 +93,7 @@ def test_types_hold_where_every_cell_is_missing(server: Server) -> None:
     assert all_missing.schema.types[:3] == filled.schema.types[:3]
 
 
+@pytest.mark.quick_cases("LIVE.Grown-rows1", "%22live%22.%22user%22-rows3", "live.%22Odd.Name%22-rows2")
 @pytest.mark.parametrize(
     ("table", "rows"),
     [

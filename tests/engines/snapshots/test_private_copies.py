@@ -266,6 +266,7 @@ def test_counting_spills_under_a_memory_cap(temporary: Path, tmp_path: Path) -> 
     assert everything(temporary) == []
 
 
+@pytest.mark.slow
 def test_a_large_table_with_many_pieces_is_written_as_a_small_one(tmp_path: Path) -> None:
     """Dealt into many files or sorted at once: one file, bit for bit the same rows in the same order."""
     n = 30_000

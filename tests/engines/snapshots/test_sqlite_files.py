@@ -49,6 +49,7 @@ def test_a_table_is_read_as_a_text_file_would_be(people: Path) -> None:
     assert table.schema.field("age").type == pa.int64()
 
 
+@pytest.mark.slow
 def test_a_word_far_down_a_column_of_numbers_is_read(people: Path) -> None:
     """A driver that types a column by its first rows loses the cell, or fails: here the column is one of texts."""
     with sqlite3.connect(people) as connection:

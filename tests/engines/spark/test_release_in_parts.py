@@ -154,6 +154,7 @@ def test_the_driver_touches_no_row(
     assert sorted(path.name for path in (tmp_path / "spark").iterdir()) == [f"out.{end}" for end in ends]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case",
     [

@@ -60,6 +60,7 @@ def test_settings_of_a_running_session_are_heeded(spark: Any, settings: Any, tmp
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.quick_cases("0", "many")
 @pytest.mark.parametrize("rows", ["many", "0", "-3", "1.5"])
 def test_a_task_reads_a_number_of_rows(spark: Any, settings: Any, rows: str) -> None:
     """The setting is named, before anything is read."""
@@ -187,6 +188,7 @@ def _wait_for(there: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_executors_count_while_the_driver_searches(engine: Any, customers: Path, tmp_path: Path) -> None:
     """A count is begun within the search, over at its end, and not made again."""
     began = tmp_path / "began"

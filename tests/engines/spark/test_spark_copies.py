@@ -25,6 +25,7 @@ def engine(spark: Any) -> Iterator[Any]:
         yield opened
 
 
+@pytest.mark.quick_cases("CORRECTED")
 @pytest.mark.parametrize("calendar", ["LEGACY", "EXCEPTION", "CORRECTED"])
 def test_old_dates_do_not_depend_on_the_calendar_of_the_session(engine: Any, spark: Any, calendar: str) -> None:
     """Dates before 1582 are copied as they are, where Spark would move them by days or refuse them."""

@@ -80,6 +80,7 @@ def rows(table: pa.Table) -> list[tuple[Any, ...]]:
     return list(zip(*map(cells, plain), strict=True))
 
 
+@pytest.mark.quick_cases("folder")
 def test_a_scan_keeps_cells_types_and_order(engine: Any, table: Any) -> None:
     """Every cell, every type and the order of the rows are those of the local engine."""
     with LocalEngine() as local:
@@ -137,6 +138,7 @@ def _sized(batch: pa.RecordBatch, first_row: int) -> np.ndarray[Any, Any]:
     return np.array([batch.num_rows, numbers.sum(), batch.column(0).null_count])
 
 
+@pytest.mark.quick_cases("folder")
 def test_counts_of_batches_add_up(engine: Any, table: Any) -> None:
     """Rows, row numbers and missing cells are those of the table, however it is divided into tasks."""
     total = engine.add_up(engine.scan(table, PUBLIC), _sized, ["zip"], 3)
@@ -190,7 +192,7 @@ def _noisy(batch: pa.RecordBatch, first_row: int) -> pa.RecordBatch:
 NOISY = pa.schema([("noise", pa.uint64()), ("text", pa.dictionary(pa.int32(), pa.string())), ("zip", pa.string())])
 
 
-@pytest.mark.quick_cases("folder-4")
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [None, 4])
 def test_a_mapped_table_is_written_as_by_the_local_engine(
     engine: Any, table: Any, tmp_path: Path, seed: int | None
@@ -215,7 +217,7 @@ def test_every_action_draws_the_same_noise(engine: Any, table: Any) -> None:
     assert sorted(whole(mapped).column("noise").to_pylist()) == first[0].column("noise").to_pylist()
 
 
-@pytest.mark.quick_cases("memory-8", "folder-8")
+@pytest.mark.quick_cases("folder-8")
 @pytest.mark.parametrize("n", [0, 3, 8, 20])
 def test_a_sample_is_that_of_the_local_engine(engine: Any, table: Any, n: int) -> None:
     """The same key draws the same rows on every engine, in source order."""
@@ -257,7 +259,7 @@ def _keep_a_few(batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
     return batch.filter(pc.equal(batch.column("zip"), "1234"))
 
 
-@pytest.mark.quick_cases("memory")
+@pytest.mark.slow
 def test_a_function_may_drop_rows(engine: Any, table: Any, tmp_path: Path) -> None:
     """The rows that are left are those the local engine keeps."""
     source = engine.scan(table, PUBLIC)

@@ -52,7 +52,7 @@ def _whole(source: Any) -> pa.Table:
     return pa.Table.from_batches(source.batches(), source.schema)
 
 
-@pytest.mark.quick_cases("memory")
+@pytest.mark.slow
 def test_dictionaries_of_many_files_have_one_order(engine: Any, table: Any, tmp_path: Path) -> None:
     """Types, codes, counts, samples and written files are those of the local engine."""
     files = []

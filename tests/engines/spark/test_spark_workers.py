@@ -77,6 +77,7 @@ def _broken(part: Path) -> int:
     raise ValueError("a cell: 1,000,000")
 
 
+@pytest.mark.slow
 def test_answers_come_in_the_order_of_the_files(workers: PartWorkers, released: Path) -> None:
     """One of each, however many there are, also of none."""
     parts = parts_of(released)

@@ -107,6 +107,7 @@ def test_pitman_stays_where_alpha_is_not_negative() -> None:
     assert pitman(sample) == pytest.approx(0.0320, abs=5e-5)
 
 
+@pytest.mark.quick_cases("3.0-0.9", "-0.1-0.5")
 @pytest.mark.parametrize(("theta", "alpha"), [(50.0, 0.3), (-0.1, 0.5), (400.0, 0.0), (3.0, 0.9)])
 def test_pitman_finds_the_model_a_table_was_drawn_from(theta: float, alpha: float) -> None:
     """Of a table grown by the model's own urn, theta may be negative."""

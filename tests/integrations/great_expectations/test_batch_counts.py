@@ -91,6 +91,7 @@ def rows() -> pa.Table:
     return pa.Table.from_pandas(two_regions(), preserve_index=False)
 
 
+@pytest.mark.quick_cases("who")
 @pytest.mark.parametrize("unit", [None, "who"])
 def test_classes_and_values_are_those_of_the_recount(unit: str | None, rows: pa.Table) -> None:
     """Sizes of classes, l, entropy l and t as the independent recount has them, of rows and of people."""
@@ -113,6 +114,7 @@ def test_not_a_number_is_a_missing_value_there(missing_is_value: bool, different
     assert counted("SensitivePairs", batch, **asked)["l"] == different
 
 
+@pytest.mark.quick_cases("who")
 @pytest.mark.parametrize("unit", [None, "who"])
 def test_spellings_marks_and_close_numbers_are_counted_as_in_the_recount(unit: str | None) -> None:
     """Of texts and of numbers, dates among them, of rows and of people."""

@@ -76,7 +76,7 @@ SPARK = pytest.param("spark", marks=pytest.mark.slow)
 """Every query of a small table takes Spark a second: its counts are compared in the gate, its checkpoints beside it."""
 
 
-@pytest.mark.quick_cases("SUMMARY-pandas", "BOOLEAN_ONLY-sqlite", "BOOLEAN_ONLY-duckdb")
+@pytest.mark.quick_cases("SUMMARY-pandas", "BOOLEAN_ONLY-sqlite")
 @pytest.mark.parametrize("backend", [*BACKENDS[:-1], SPARK])
 @pytest.mark.parametrize("shown", ["SUMMARY", "BOOLEAN_ONLY"])
 def test_a_checkpoint_passes_and_fails(
@@ -140,6 +140,7 @@ def test_a_partition_is_looked_at_by_itself(
     assert len(ax.require_all(result, 6)) == 6
 
 
+@pytest.mark.quick_cases("misspelt-*", "text-sqlite", "nobody-pandas")
 @pytest.mark.pinned
 @pytest.mark.parametrize("backend", ["pandas", "sqlite", "duckdb"])
 @pytest.mark.parametrize("condition", ["misspelt", "text", "nobody"])
@@ -164,7 +165,7 @@ def test_a_partition_that_is_not_there_is_no_success(
         ax.require_all(result, 1)
 
 
-@pytest.mark.slow_cases("spark")
+@pytest.mark.quick_cases("duckdb")
 @pytest.mark.parametrize("backend", ["duckdb", "postgresql", pytest.param("spark", marks=pytest.mark.untraced)])
 def test_not_a_number_is_a_missing_value(
     backend: str, released: Path, tmp_path: Path, request: pytest.FixtureRequest
@@ -291,6 +292,7 @@ def test_an_expectation_is_rendered_for_a_page_of_its_own(frame: pd.DataFrame, t
     assert said == "In every combination of Age group and sex, illness must have 2 different values or more."
 
 
+@pytest.mark.quick_cases("None-postgresql", "who-pandas", "None-sqlite")
 @pytest.mark.parametrize("backend", [*BACKENDS[:-1], SPARK])
 @pytest.mark.parametrize("unit", [None, "who"])
 def test_marks_spellings_and_close_numbers_are_no_different_values(

@@ -46,7 +46,7 @@ def context() -> Any:
     return quiet_context()
 
 
-@pytest.mark.quick_cases("None-*", "who-pandas", "who-duckdb")
+@pytest.mark.quick_cases("None-sqlite", "None-postgresql", "who-pandas")
 @pytest.mark.parametrize("backend", [*BACKENDS[:-1], pytest.param("spark", marks=pytest.mark.untraced)])
 @pytest.mark.parametrize("unit", [None, "who"])
 def test_every_backend_finds_the_same(
@@ -130,6 +130,7 @@ def test_a_column_that_is_not_there_fails(backend: str, frame: pd.DataFrame, con
         ax.require_all(result, 3)
 
 
+@pytest.mark.quick_cases("sqlite-x", "pandas-X", "duckdb-X")
 @pytest.mark.parametrize("second", ["x", "X"])
 @pytest.mark.parametrize("backend", ["pandas", "sqlite", "duckdb"])
 def test_of_columns_of_one_name_none_is_counted(backend: str, second: str, context: Any, tmp_path: Path) -> None:
@@ -219,6 +220,7 @@ IGNORING_CASE = {
 """A collation under which a database takes two spellings for one, and what makes it."""
 
 
+@pytest.mark.quick_cases("sqlite", "postgresql")
 @pytest.mark.parametrize("backend", IGNORING_CASE)
 def test_classes_are_of_cells_to_the_letter(
     backend: str, context: Any, tmp_path: Path, request: pytest.FixtureRequest

@@ -31,7 +31,7 @@ def _columns(n_rows: int, seed: int = 0) -> list[CodedColumn]:
     ]
 
 
-@pytest.mark.slow_cases("2")
+@pytest.mark.quick_cases("0")
 @pytest.mark.parametrize("seed", range(3))
 def test_a_target_of_pure_noise_puts_nothing_together(seed: int) -> None:
     """If forests predict nothing of unseen rows, no cut is better than another, and all stay."""
@@ -40,6 +40,7 @@ def test_a_target_of_pure_noise_puts_nothing_together(seed: int) -> None:
     assert boxes.n_classes == tree.n_leaves > 100
 
 
+@pytest.mark.slow
 def test_a_numeric_target_of_pure_noise_puts_nothing_together() -> None:
     """The same of numbers."""
     rng = np.random.default_rng(3)

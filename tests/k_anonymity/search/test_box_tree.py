@@ -82,6 +82,7 @@ def test_boxes_are_disjoint_and_cover_every_combination_of_codes(seed: int, k: i
     assert (inside.argmax(axis=0) == tree.assign(list(every))).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=5, deadline=None)
 @given(st.integers(0, 10**6), st.randoms(use_true_random=False))
 def test_the_order_of_rows_and_columns_and_the_names_of_units_do_not_matter(seed: int, random: Random) -> None:
@@ -171,6 +172,7 @@ def test_a_constant_column_is_one_box(labels: list[int]) -> None:
     assert [found[index].tolist() for found, index in zip(sets, allowed[0], strict=True)] == [[0, 1], [0, 1]]
 
 
+@pytest.mark.slow
 def test_ten_thousand_categories_are_cut_in_a_few_steps() -> None:
     """A column of 10^4 categories is no harder than others."""
     rng = np.random.default_rng(0)

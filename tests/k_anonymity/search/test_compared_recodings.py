@@ -53,6 +53,7 @@ def test_classes_by_chance_explain_nothing_on_average() -> None:
     assert abs(float(np.mean(found))) < 0.05
 
 
+@pytest.mark.quick_cases("1")
 @pytest.mark.parametrize("seed", range(3))
 def test_the_error_is_that_of_the_difference_over_rows(seed: int) -> None:
     """Rows drawn anew differ by as much; of one recoding with itself there is none."""

@@ -74,6 +74,7 @@ def _expected_importance(forest: ClassifyingForest) -> np.ndarray:
     return np.mean(losses, axis=0)
 
 
+@pytest.mark.quick_cases("size1")
 @pytest.mark.parametrize("size", [PUBLISHED, ForestSize(oob_rows=8), ForestSize(bootstrap_rows=30)])
 def test_importance_is_what_the_definition_expects(size: ForestSize) -> None:
     """The permutations, all OOB rows or a few of them, estimate without bias what trying every value gives."""

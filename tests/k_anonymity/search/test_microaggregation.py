@@ -62,6 +62,7 @@ def test_the_groups_are_those_of_a_plain_implementation(n_rows: int, n_columns: 
         assert as_sets(microaggregated(points, ones(points), k)) == {frozenset(one) for one in plain_groups(points, k)}
 
 
+@pytest.mark.slow
 def test_the_loss_of_a_generated_table_is_that_of_a_plain_implementation() -> None:
     """A table of 400 rows as of a business survey: lognormal amounts with a common size, and an age of the firm."""
     draws = np.random.default_rng(42)

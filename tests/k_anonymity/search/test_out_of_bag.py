@@ -53,6 +53,7 @@ def test_rows_whose_route_does_not_ask_are_not_predicted_anew(seed: int, of_numb
         np.testing.assert_allclose(forest.votes.losses[number], expected, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of_number", [False, True])
 def test_a_forest_stops_when_it_is_settled_and_is_the_beginning_of_the_whole_one(of_number: bool) -> None:
     """Fewer trees than allowed, an integral number of batches, each of them as it is in the forest that goes on."""
@@ -67,6 +68,7 @@ def test_a_forest_stops_when_it_is_settled_and_is_the_beginning_of_the_whole_one
     assert stopped.votes.losses.tolist() == whole.votes.losses[: stopped.n_trees].tolist()
 
 
+@pytest.mark.slow
 def test_what_a_settled_forest_tells_is_what_all_trees_tell() -> None:
     """Probabilities within a few hundredths of those of the whole forest, and the order of what matters the same."""
     rows, labels = _table(2)

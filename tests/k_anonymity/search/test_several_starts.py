@@ -22,6 +22,7 @@ def _table(seed: int) -> tuple[list[CodedColumn], np.ndarray, dict[str, float]]:
     return columns, np.column_stack([1 - share, share]), importance
 
 
+@pytest.mark.quick_cases("0")
 @pytest.mark.parametrize("seed", range(4))
 def test_the_best_of_the_starts_is_taken_where_groups_are_large(seed: int) -> None:
     """No start explains more than what is taken, and every class of it has k rows."""

@@ -97,6 +97,7 @@ def table(seed: int) -> tuple[list[CodedColumn], np.ndarray, np.ndarray]:
     return columns, ((age + 2 * (ward == 1) + random.integers(0, 3, people.size)) > 4).astype(np.int64), people
 
 
+@pytest.mark.quick_cases("0")
 @pytest.mark.parametrize("seed", range(2))
 def test_boxes_leave_every_set_of_rows_shared(seed: int) -> None:
     """At least k people have each multiset of mondrian's boxes, nobody suppressed; by rows alone it is not so."""

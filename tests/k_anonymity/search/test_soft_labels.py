@@ -78,6 +78,7 @@ def test_a_class_that_only_one_row_holds_is_no_error() -> None:
     assert np.isfinite(_soft([0] * (N - 1) + [1])).all()
 
 
+@pytest.mark.slow
 def test_the_order_of_rows_does_not_matter() -> None:
     """Shuffling the rows of the same entries gives the same sums."""
     rng = np.random.default_rng(0)
@@ -117,6 +118,7 @@ def test_numbers_are_told_of_each_row_too() -> None:
     assert np.abs(found.predictions[order] - found.sums[:-1]).max() <= 1
 
 
+@pytest.mark.quick_cases("20000-3-50", "3-3-18")
 @pytest.mark.parametrize(("rows", "folds", "rounds"), [(3, 3, 18), (19_999, 5, 70), (20_000, 3, 50)])
 def test_many_rows_are_told_of_in_fewer_parts_by_fewer_rounds(
     rows: int, folds: int, rounds: int, monkeypatch: pytest.MonkeyPatch
@@ -139,6 +141,7 @@ def test_many_rows_are_told_of_in_fewer_parts_by_fewer_rounds(
     assert set(asked) == {rounds}
 
 
+@pytest.mark.slow
 def test_numbers_are_told_of_in_five_parts_however_many() -> None:
     """Fewer have been tried with classes alone."""
     told = soft_numbers([_numbers(3)], np.arange(20_000) % 3, np.arange(20_000) % 7 * 1.0, 0)

@@ -35,6 +35,7 @@ def _state(profile: Profile, letter: str) -> EvidenceState:
     return item.state
 
 
+@pytest.mark.quick_cases("F-*", "DE-*", "A-*")
 @pytest.mark.parametrize(
     ("letters", "cells"),
     [
@@ -61,6 +62,7 @@ def test_a_column_that_looks_like_an_identifier_speaks_against_its_kind(letters:
     assert not any(cell in json.dumps(profile.to_dict()) for cell in cells)
 
 
+@pytest.mark.quick_cases("%d.%m.%Y", "%B %Y", "date")
 @pytest.mark.parametrize(
     "form", ["%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%d-%b-%y", "%B %Y", "%Y%m%d", "%Y-%m", "%Y-%m-%d %H:%M", "date"]
 )
