@@ -39,7 +39,7 @@ FREE_BESIDE_TREE = 0.003
 """The same, chance left out, where one tree of all columns was read to gain, in which the target has a place too."""
 SPLIT_RATIO = 3.0
 """Dependence on the target that pays for a split, in its cost."""
-SPLIT_SCALES = 2.5
+SPLIT_SCALES = 2.0
 """Scales of its noise that a dependence on the target must reach."""
 SPLIT_FINENESS = 5.0
 """Scales of its noise that what pays for a split has, where epsilon allows: what pays twice over is hardly missed."""
