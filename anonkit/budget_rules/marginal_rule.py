@@ -31,12 +31,12 @@ ROWS_SHARE = Fraction(1, 100)
 """Share of epsilon for the noisy count of the rows, when their number is not public."""
 MOST_NOISE = 0.3
 """Expected distance of independent columns from which on nothing else is looked at."""
-FREE_SPLIT = 0.08
-"""Expected distance that splitting by the target may cost without a look at whether it pays: a declared target has a
-place wherever columns are known well enough. Chosen on simulated tables of 300 to 3,000 rows, where a split that was
-expected to cost so much cost half of it at most: differences between classes that noise explains are taken back."""
+FREE_SPLIT = 0.008
+"""Expected distance that splitting by the target may add, beside that of chance, without a look at whether it pays.
+Chosen on simulated tables (`python recipes/benchmarks/split_by_target.py simulated`; "A place for the target" on the
+page)."""
 FREE_BESIDE_TREE = 0.003
-"""The same where one tree of all columns was read to gain, in which the target has a place too."""
+"""The same, chance left out, where one tree of all columns was read to gain, in which the target has a place too."""
 SPLIT_RATIO = 3.0
 """Dependence on the target that pays for a split, in its cost."""
 SPLIT_SCALES = 2.5
@@ -382,12 +382,28 @@ class Forecast:
         others = len(self.sizes) - 1
         return (2 * beyond + THROUGH_TARGET * (others - 1) * beyond**2) / (others + 1)
 
+    @cached_property
+    def _chance_of_pairs(self) -> FloatArray:
+        """The public substitute for the error of each pair by chance alone, shape (n_pairs,)."""
+        falling = [self._falling(column) for column in range(len(self.sizes))]
+        chance = [np.sqrt(np.outer(falling[a], falling[b]) / self.rows).sum() for a, b in self.pairs]
+        return np.minimum(_CHANCE * np.array(chance), self.rows)
+
     @property
     def _typical(self) -> FloatArray:
         """The public substitute for the error of independence of each pair: dependence, and the share of chance."""
-        falling = [self._falling(column) for column in range(len(self.sizes))]
-        chance = [np.sqrt(np.outer(falling[a], falling[b]) / self.rows).sum() for a, b in self.pairs]
-        return np.hypot(TYPICAL_DEPENDENCE * self.rows, np.minimum(_CHANCE * np.array(chance), self.rows))
+        return np.hypot(TYPICAL_DEPENDENCE * self.rows, self._chance_of_pairs)
+
+    def beside_chance(self, noise: float, cost: float) -> float:
+        """Return the distance that a cost adds to rows in which chance and noise are: the roots of sums of squares.
+
+        Parameters
+        ----------
+        noise, cost : float
+            Expected distances by noise alone: before, and what is added to it.
+        """
+        chance = float(self._chance_of_pairs.mean()) / 2 / self.rows
+        return math.hypot(chance, noise + cost) - math.hypot(chance, noise)
 
     def as_distance(self, error: float) -> float:
         """Return a sum of errors over pairs as the mean distance that it makes, in total variation."""

@@ -103,9 +103,10 @@ def view_plan(pooled: Forecast, split: Forecast | None, epsilon: float, readings
         gain = _gained(pooled, [pooled.spanning], noise, epsilon, readings) if joins else _NO_GAIN
         if gain.edges and gain.distance > rule.SPLIT_COST_REPAID * cost:
             return _chosen(pooled, gain, noise, readings)
-        free = rule.FREE_BESIDE_TREE if gain.edges else rule.FREE_SPLIT
+        added = pooled.beside_chance(noise, cost)
+        is_free = cost <= rule.FREE_BESIDE_TREE if gain.edges else added <= rule.FREE_SPLIT
         pays, gain_of_split = True, 0.0
-        if cost > free:
+        if not is_free:
             pays, gain_of_split, speaks = _split_pays(pooled, split, noise, cost, epsilon, readings)
         if gain.edges and (not pays or gain.distance > gain_of_split):
             return _chosen(pooled, gain, noise, readings, speaks=speaks)

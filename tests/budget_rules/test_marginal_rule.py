@@ -209,3 +209,13 @@ def test_chance_is_the_less_the_more_rows_there_are_and_never_beyond_one() -> No
     few, many = (forecast_of([9, 4], rows).chance(0, 2) for rows in (1e4, 4e4))
     assert few == pytest.approx(2 * many)
     assert forecast_of([60, 4], 1.0).chance(0, 16) == 1
+
+
+@given(st.floats(0.0, 0.3), st.floats(0.0, 0.2), st.floats(10.0, 1e5))
+def test_chance_hides_a_part_of_a_cost_and_more_of_it_the_fewer_rows_there_are(
+    noise: float, cost: float, rows: float
+) -> None:
+    """Between nothing and all of the cost."""
+    few, many = (forecast_of([8, 4, 2], n) for n in (rows, 10 * rows))
+    added = few.beside_chance(noise, cost)
+    assert -1e-12 <= added <= many.beside_chance(noise, cost) + 1e-12 <= cost + 2e-12

@@ -181,7 +181,6 @@ def test_a_target_that_says_much_splits_the_tables_and_one_that_says_nothing_doe
     assert learned(layout, 3.0, 20_000, batch_of(codes, label)).choice.plan.is_split
 
 
-@pytest.mark.usefixtures("costly_splits")
 @pytest.mark.slow
 @pytest.mark.parametrize(("strength", "least", "most"), [(0.6, 24, 30), (0.0, 0, 6)])
 def test_a_small_table_is_split_by_a_target_that_says_much(strength: float, least: int, most: int) -> None:
@@ -194,7 +193,6 @@ def test_a_small_table_is_split_by_a_target_that_says_much(strength: float, leas
     assert least <= split <= most
 
 
-@pytest.mark.usefixtures("costly_splits")
 @pytest.mark.parametrize("counted", [600, 800])
 def test_a_noisy_number_of_rows_does_not_decide_a_split(counted: int) -> None:
     """A hundred rows more or less than there are: a target that says much splits the tables either way."""
@@ -230,7 +228,6 @@ def test_a_declared_target_is_tied_to_columns_at_a_small_epsilon(epsilon: float,
     )
 
 
-@pytest.mark.usefixtures("costly_splits")
 @pytest.mark.quick_cases("False-1")
 @pytest.mark.parametrize(("copies", "edges"), [(False, 1), (True, 2)])
 def test_the_first_pair_is_one_with_a_target_that_splits_no_tables(copies: bool, edges: int) -> None:
@@ -253,14 +250,22 @@ def test_the_first_pair_is_one_with_a_target_that_splits_no_tables(copies: bool,
 
 @pytest.mark.parametrize("strength", [0.0, 0.6])
 def test_a_declared_target_has_a_place_where_columns_are_known(strength: float) -> None:
-    """700 rows at epsilon 1: the target splits all tables, whether or not it shows, and no reading is spent on it."""
+    """700 rows at epsilon 3: the target splits all tables, whether or not it shows, and no reading is spent on it."""
     codes, labels = rows_of_classes(700, 2, strength)
-    found = learned(layout_of([10] * 9, 2), 1.0, 700, batch_of(codes, labels))
+    found = learned(layout_of([10] * 9, 2), 3.0, 700, batch_of(codes, labels))
     assert found.choice.plan.is_split
     assert "dependence on the target" not in [reading.draw.name for reading in found.choice.readings]
 
 
-@pytest.mark.usefixtures("costly_splits")
+@pytest.mark.parametrize(("strength", "is_split"), [(0.0, False), (0.6, True)])
+def test_a_split_that_would_cost_much_is_made_where_the_target_shows(strength: float, is_split: bool) -> None:
+    """3,000 rows at epsilon 0.5, where .009 of distance is expected to be added: a reading decides."""
+    codes, labels = rows_of_classes(3_000, 2, strength)
+    found = learned(layout_of([10] * 9, 2), 0.5, 3_000, batch_of(codes, labels))
+    assert found.choice.readings[0].draw.name == "dependence on the target"
+    assert found.choice.plan.is_split == is_split
+
+
 def test_a_pair_of_the_target_that_noise_would_drown_is_not_measured() -> None:
     """Few rows at a small epsilon: columns alone."""
     codes, labels = rows_of_classes(1_500, 2, 0.0)
