@@ -39,17 +39,19 @@ from anonkit.protocols import Draft, Engine, Method
 from anonkit.randomness import Randomness
 
 SECONDS = 15.0
-"""Processor time that may be spent, when the number of runs is not given."""
+"""Processor time that may be spent, when the number of runs is not given: a convention."""
 CLASSES = 2048
-"""Classes of alike rows in each table of the first kind."""
+"""Classes of alike rows in each table of the first kind: each is a draw, so that few runs are enough. A convention."""
 _FEWEST, _MOST = 40, 4000
+"""Runs, whatever time they take: conventions."""
 _VALUES = 64
 """Values of the column whose level of detail is chosen."""
 _MIXED = 12
 """Classes of few rows that fill the table of the second kind, so that its rows that do not count are nearly alike."""
 _PILOT = 0.2
+"""Share of the runs that chooses the event; the rest bounds its probability. A convention."""
 _MOST_ROWS = 1 << 18
-"""Rows of a table of the first kind, about; of large classes there are fewer."""
+"""Rows of a table of the first kind, about; of large classes there are fewer. A bound on memory."""
 
 
 def toss_again(

@@ -21,14 +21,15 @@ from numpy.typing import NDArray
 from anonkit.errors import ParameterError
 
 ALPHA = 1e-3
-"""Probability that a bound is above the true ε."""
+"""Probability that a bound is above the true ε: a convention."""
 PILOT_SHARE = 0.1
-"""Share of each sample that chooses the event; the rest bounds its probability."""
+"""Share of each sample that chooses the event; the rest bounds its probability. A convention."""
 
 _DISTINCT_NUMBERS = 1024  # more different floats are numbers on a line, fewer are symbols
 _DISTINCT_SYMBOLS = 1 << 16
 _LUCK = 1e-3  # one pilot event in so many looks better than it is: hundreds are looked at
 _THRESHOLDS = 256
+"""Values that are distinguished, and events tried: bounds on time. A bound is valid whatever event is chosen."""
 
 Sample = NDArray[Any]
 Counts = NDArray[np.float64]

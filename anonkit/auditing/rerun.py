@@ -41,14 +41,17 @@ from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness
 
 RECORDS = 32
-"""Records a run decides about; more of them disturb one another."""
+"""Records a run decides about; more of them disturb one another. A convention."""
 SECONDS = 15.0
-"""Processor time that may be spent, when the number of runs is not given."""
+"""Processor time that may be spent, when the number of runs is not given: a convention."""
 _FEWEST, _MOST = 60, 3000
+"""Runs, whatever time they take: conventions."""
 _PILOT = 0.4
+"""Share of the runs that chooses what is compared; the rest bounds it. A convention."""
 _LOOKED_AT = 5000
+"""Rows of the table that are looked at: a bound on time."""
 _PARTS = 16
-"""Parts of a number's range that count as one value in released rows."""
+"""Parts of a number's range, each of which counts as one value in released rows: a convention."""
 
 IntArray = NDArray[np.integer[Any]]
 

@@ -14,7 +14,7 @@ but no method, engine or mechanism, nor `anonkit.published`: a fault in one of t
 ``anonymity``, ``class_promise``, ``class_counts``, ``counted_as``, ``people``, ``diversity``, ``disclosure``,
 ``value_confidence``, ``clear_parts``, ``recoded_labels``, ``mean_cells``
     k-anonymous releases, and the disclosure risk of any table.
-``population_counts``, ``population_validation``, ``sample_estimates``
+``population_counts``, ``population_validation``, ``population_risk``
     Risk in the population of which a table is a sample.
 ``local_table``, ``local_params``, ``local_matrices``, ``local_promise``, ``local_cells``, ``local_shuffle``
     Randomized tables (local differential privacy).

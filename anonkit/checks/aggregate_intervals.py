@@ -32,6 +32,7 @@ Parts = tuple[tuple[float, int], ...]
 
 _GRID = 1 << 12
 _SPAN = 48.0
+"""Points of a tabulated law, and its width in deviations: `_NARROWER` bounds the error of so many. Conventions."""
 
 
 @lru_cache(maxsize=1024)
@@ -90,7 +91,7 @@ _CLOSE = 1e-9
 _NARROWER = 1e-3
 """Share by which a margin may be smaller than the one tabulated here: the error of the table."""
 _WIDER = 1.35
-"""Factor by which the margin of a rank may be larger: methods take that of a place nearby."""
+"""Factor by which the margin of a rank may be larger: methods take that of a place up to a fifth away. A convention."""
 
 
 @dataclass(frozen=True)

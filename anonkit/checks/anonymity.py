@@ -20,7 +20,7 @@ from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.guarantee import Check
 
 AT_RISK = 0.2
-"""Records whose re-identification risk is above this count as at risk."""
+"""Records whose re-identification risk is above this count as at risk: a convention."""
 _ROWS = {"in", "out", "suppressed", "suppressed_fraction", "suppression_limit", "dropped_missing"}
 _SOMETIMES = ("dropped_without_unit", "beyond_rows_per_person")
 _ALWAYS_RELEASED = ("sensitive", "insensitive", "target")

@@ -29,6 +29,7 @@ from anonkit.checks.central_plans import ExpectedAccount
 from anonkit.promises.guarantee import Check
 
 _SCORE_UNIT = 0.001
+"""Unit of published scores: part of the format."""
 _VOTES = (None, "pooled", "majority", "sum")
 """Releases of one tree, and of earlier versions, say nothing of a vote."""
 _NODE_KEYS = frozenset({"attribute", "split", "at", "value", "rows", "children"})

@@ -56,6 +56,7 @@ from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
 _ABOVE = 3
+"""Deviations of its noise that a count of missing must exceed to be shown: part of the format (`missing_above`)."""
 _KEY = "missing_above"
 
 
@@ -145,6 +146,7 @@ def shown_in_mixtures(params: Mapping[str, Any], split: PublicFacts, *, gaussian
 
 
 _MOST_ROWS = 1 << 36
+"""Rows that a release may have: a noisy number beyond is none."""
 _UNITS = 1 << 52
 
 

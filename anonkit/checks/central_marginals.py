@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.budget_rules.marginal_rule import forest_of
+from anonkit.budget_rules.marginal_rule import MISSING_DEVIATIONS, RARE_DEVIATIONS, forest_of
 from anonkit.checks import central_marginal_plan as plan
 from anonkit.checks.account_lines import gaussian_variance
 from anonkit.checks.central_marginal_plan import shown_in_mixtures
@@ -30,11 +30,11 @@ from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
 _WEIGHTS, _SHARES = 1 << 20, 1 << 16
-_SIGNIFICANT_DEVIATIONS = 4.0
-_SIGNIFICANT_MISSING = 2.0
+"""Sums of published weights and shares: part of the format."""
 _FALSE_ALARM = 1e-9
+"""Probability that a sound release fails one comparison: a convention."""
 _MISFIT = 0.03
-"""Largest distance, in total variation, that a mixture may be from a column beyond what its noise makes."""
+"""Largest total variation of a mixture and a column, beyond what its noise makes: a convention."""
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -111,9 +111,9 @@ def _wrong_groups(params: Mapping[str, Any], split: PublicFacts) -> int:
     wrong = 0
     for table, column in zip(params["tables"], split.attributes, strict=False):
         counts = np.array(table["counts"], dtype=np.float64).sum(axis=0)
-        least = np.full(counts.size, _SIGNIFICANT_DEVIATIONS)
+        least = np.full(counts.size, RARE_DEVIATIONS)
         if column.domain.has_missing and "missing_above" in params:
-            least[-1] = _SIGNIFICANT_MISSING
+            least[-1] = MISSING_DEVIATIONS
         loud = counts >= least * math.sqrt(_variance(params, table["rate"]) * split.n_classes)
         expected = np.where(loud, np.cumsum(loud) - 1, loud.sum())
         if (~loud).sum() < 2 or not params["pairs"]:

@@ -34,9 +34,9 @@ from anonkit.checks.noise_laws import (
 from anonkit.promises.guarantee import Check
 
 _FALSE_ALARM = 0.5e-6
-"""Of each of the two checks."""
+"""Probability that a sound release fails one of the two checks: a convention, one in a million together."""
 _MOST = 4096
-"""Counts that are looked at."""
+"""Counts that are looked at: a bound on time."""
 
 
 @dataclass(frozen=True, kw_only=True)

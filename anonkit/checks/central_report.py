@@ -33,12 +33,15 @@ from anonkit.promises.guarantee import LOOKED_AT, Check
 FloatArray = NDArray[np.float64]
 
 _CHANCE = 0.05
+"""Chance of a mean outside its interval: that of the report, by convention."""
 _CARRIED = 0.5
+"""Width of an interval, in deviations of its column, up to which rows carry the mean: that of the report."""
 _NEAR = 5e-3
 """Share by which a margin may differ from the one tabulated here."""
 _ROUNDED = 1.1e-3
 """Share of the width to which figures are rounded."""
 _WIDE = 4.0
+"""Square of the width of a discrete law from which on a sum of draws has the margin of a continuous one."""
 _HISTOGRAMS = "histograms by class"
 
 

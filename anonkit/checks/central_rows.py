@@ -39,8 +39,11 @@ _PIECE_ROWS = 1 << 18  # most rows that a release draws together
 _PIECE_CELLS = 1 << 23  # and most cells
 _BATCH_ROWS = 1 << 16
 _FALSE_ALARM = 1e-9
+"""Probability that sound rows fail one comparison: a convention."""
 _ROWS_WITHOUT_COUNTS = 10_000
+"""Rows of a release whose leaves publish labels and no counts: part of the format."""
 _SCORE_UNIT = 0.001
+"""Unit of published scores: part of the format."""
 
 
 def row_checks(data: Path, params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Check]:

@@ -20,7 +20,9 @@ from anonkit.promises.guarantee import Check
 
 MOST_BINS = 8
 _EQUAL_BINS = 8
+"""Bins of a target: by its histogram, and of equal width. Part of the format."""
 _SIGNIFICANT_DEVIATIONS = 2.0
+"""Deviations of its noise from which on a run of cells has rows, as in `dp_trees.additive_model.target_bins`."""
 _CLOSE = 1e-9
 
 FloatArray = NDArray[np.float64]

@@ -46,7 +46,7 @@ _ALL = ("l_diversity", "entropy_l_diversity", "recursive_c_l_diversity", "t_clos
 _SURROGATES, _SURROGATE = "surrogates", "surrogate"
 """Name of the check of them, and of their role and column."""
 _HIGHEST = 0.9
-"""Cap of a value that a share of `EXEMPT_ABOVE` has."""
+"""Cap of a value that a share of `EXEMPT_ABOVE` has: a convention, as the promise states it."""
 
 
 def refuse_earlier(params: Mapping[str, Any], report: Mapping[str, Any]) -> None:

@@ -131,7 +131,7 @@ def _is_text(connection: Any, source: str, cells: str) -> bool:
 Numbers = NDArray[np.float64]
 
 LEAST_CAP = 0.51
-"""Cap of a value that is not listed."""
+"""Cap of a value that is not listed: just above a half, by convention."""
 _HEADER_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+\d*|\d+")
 _ROUNDING = 1e-9
 

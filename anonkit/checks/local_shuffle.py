@@ -28,13 +28,14 @@ FloatArray = NDArray[np.float64]
 _SHARES = (0.01, 0.1)
 """Default of delta times the rows where it is less than a millionth; the second in releases before 0.2."""
 _SLACK = 0.03
-"""By how much of itself a stated epsilon may be off."""
+"""By how much of itself a stated epsilon may be off: a convention above the error of both computations."""
 _CLOSE_UP_TO = 6.0
 """Local epsilon up to which the claim is the smallest that holds; above it the owner's grid is coarse, and the claim an
-upper bound that may be far off. A claim that is too large is no wrong promise."""
+upper bound that may be far off. A claim that is too large is no wrong promise. The bound is a convention."""
 _KINDS = 20_000
 _GROUPS = 600
 _POINTS = 4_000
+"""Kinds of answers, groups of values and points of the integral: they bound the time; `_SLACK` covers their error."""
 
 
 def shuffle_checks(table: PublishedAnswers, report: Mapping[str, Any], epsilon: float) -> Iterator[Check]:

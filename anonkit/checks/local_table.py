@@ -32,15 +32,16 @@ from anonkit.checks.written_files import own_methods
 from anonkit.promises.guarantee import Check
 
 LEVEL = 1e-6
-"""Probability that a sound release fails any of these checks, at most."""
+"""Probability that a sound release fails any of these checks, at most: a convention."""
 _ROUNDS = 2000
 _LOOKED_EVERY = 16
+"""Steps of the fit at most, and after how many a p-value is looked at: they bound the time."""
 _PLAIN = 0.01
-"""P-value from which on better shares need not be sought: they only raise it."""
+"""P-value from which on better shares need not be sought: they only raise it. Far above `LEVEL`, by convention."""
 _FEWEST = 50
-"""Answers below which the approximation of the test does not hold; such a column is not judged."""
+"""Answers below which the approximation of the test does not hold, by convention; such a column is not judged."""
 _STANDARD_ERRORS = 10.0
-"""By so many the spread of transformed numbers may leave what their noise allows; their squares have heavy tails."""
+"""By so many the spread of transformed numbers may leave what their noise allows: a convention, for heavy tails."""
 
 
 def response_rate_checks(table: PublishedAnswers, counts: AnswerCounts) -> Iterator[Check]:

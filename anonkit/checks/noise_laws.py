@@ -34,7 +34,7 @@ from anonkit.checks.account_lines import gaussian_variance
 
 _LARGEST_GRID = 1 << 20
 _DEVIATIONS = 64
-"""Width of the grid of a law, in standard deviations."""
+"""Width of the grid of a law, in standard deviations: by convention."""
 FLOOR = 1e-12
 """Errors of the transform: none of its probabilities is distinguished from this."""
 _NARROW = 4.0
@@ -165,9 +165,12 @@ def variance_of(parts: Parts) -> float:
 FloatArray = NDArray[np.float64]
 
 _TIMES_SMALLER = (1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 1000.0)
-"""Factors by which the noise may be smaller than stated: one e-value each, averaged."""
+"""Factors by which the noise may be smaller than stated: one e-value each, averaged.
+
+Conventions: the false alarms are bounded whatever the factors are (docs/proofs/central.md).
+"""
 _POINTS = 4096
-"""Blocks into which the possible true counts are divided."""
+"""Blocks into which the possible true counts are divided: a bound on time."""
 _REACH = 24
 """Range of true counts around the surest one, in deviations; what lies beyond is bounded."""
 _FARTHEST = 1 << 40

@@ -24,9 +24,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anonkit.checks.people import Counts
+from anonkit.checks.population_risk import BY_CONSTRUCTION, WHOLE_POPULATION, estimates_of
 from anonkit.checks.recoded_labels import AxisParts, shown_by_box, within
 from anonkit.checks.sameness import named, same, same_figure
-from anonkit.checks.sample_estimates import BY_CONSTRUCTION, WHOLE_POPULATION, estimates_of
 from anonkit.checks.scanned_files import exact_table
 from anonkit.checks.table_scans import combined, opened
 from anonkit.errors import UncheckedError

@@ -27,9 +27,15 @@ from anonkit.checks.population_counts import (
     same_file,
     wrong_block,
 )
+from anonkit.checks.population_risk import (
+    BY_CONSTRUCTION,
+    AgainstPopulation,
+    estimates_by_weights,
+    estimates_of,
+    people_by_weights,
+)
 from anonkit.checks.requirements import Requirements
 from anonkit.checks.sameness import counted, differing, named, none_of, same, same_figure
-from anonkit.checks.sample_estimates import BY_CONSTRUCTION, AgainstPopulation, estimates_by_weights, estimates_of
 from anonkit.checks.table_scans import Lines, combined
 from anonkit.errors import ParameterError, option
 from anonkit.promises.anonymous_classes import KAnonymity
@@ -110,7 +116,7 @@ def weight_checks(
     else:
         wrong += _off_grid(high[np.isfinite(high)], stated["step"])
     yield none_of(CHECK, int(wrong))
-    total = math.fsum((rows * low).tolist())
+    _, total = people_by_weights(rows, low)
     yield none_of("weights_sum", int(not same_figure(block, {"column": column, "sum": total})))
 
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 from anonkit.checks.disclosure import Disclosure
 from anonkit.checks.population_counts import CHECK as K_MAP
 from anonkit.checks.population_counts import ReadsPopulation
-from anonkit.checks.sample_estimates import AgainstPopulation
+from anonkit.checks.population_risk import AgainstPopulation
 from anonkit.checks.table_scans import opened
 from anonkit.documents import ReportPart
 from anonkit.errors import ParameterError, did_you_mean

@@ -33,6 +33,7 @@ from anonkit.promises.guarantee import Check
 
 _BATCH_ROWS = 1 << 16
 _FALSE_ALARM = 1e-9
+"""Probability that sound rows fail one comparison: a convention."""
 _FOUND = 'CONDITIONAL: the rule "'
 _SOURCES = ("policy", "data")
 

@@ -27,7 +27,7 @@ PREDICTION = "prediction_of_target"
 _SHARE = 5
 """Of the rows one in so many is scored, where no search saw a label."""
 _TOLERANCE = 0.005
-"""By which a figure may differ: other versions of scikit-learn grow other trees."""
+"""By which a figure may differ: other versions of scikit-learn grow other trees. A convention."""
 
 
 def rows_to_score(n_rows: int) -> int:

@@ -54,7 +54,9 @@ _SIDES = {_ADD_OR_REMOVE: 1, _REPLACE: 2}
 _ADJACENCIES = {"add-or-remove": _ADD_OR_REMOVE, "replace": _REPLACE}
 _STEP = Fraction(1, 1 << 52)
 _MOST_ROWS = 1000
+"""Rows of a unit at most: the range of the parameter."""
 _MOST_KINDS_OF_ROWS = 1 << 16
+"""Kinds of rows that are distinguished at most: a bound on memory."""
 
 
 def change_of(release: StatedRelease, draw: PublishedDraw) -> int:
@@ -134,7 +136,7 @@ def _is_number(value: object) -> bool:
 
 
 _MOST_TABLES = 64
-"""Tables of the same rows among which pairs are looked for."""
+"""Tables of the same rows among which pairs are looked for: a bound on time."""
 
 
 def noise_checks(release: StatedRelease) -> Iterator[Check]:

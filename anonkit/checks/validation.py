@@ -44,11 +44,11 @@ from anonkit.checks.disclosure import measure
 from anonkit.checks.exported_rows import export_checks
 from anonkit.checks.plain_bounds import read_as_labels
 from anonkit.checks.population_counts import ReadsPopulation
+from anonkit.checks.population_risk import AgainstPopulation
 from anonkit.checks.population_validation import population_of_table
 from anonkit.checks.promise_checkers import checker_of
 from anonkit.checks.requirements import Requirements, Validation, refuse_unknown, suppressed_cells
 from anonkit.checks.sameness import none_of
-from anonkit.checks.sample_estimates import AgainstPopulation
 from anonkit.checks.signature import read_public_key, signature_checks
 from anonkit.checks.table_scans import columns_of, copied_once, read_once, refuse_first_record
 from anonkit.checks.unchanged_columns import allowed_in_clear, columns_in_clear, look_at_unchanged, opening_of

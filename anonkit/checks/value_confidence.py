@@ -31,6 +31,7 @@ from anonkit.documents import ReportPart
 SHOWN = 20
 """Values of largest lift that are listed, besides all that more than half of a class have."""
 BANDS = 10
+"""Bands of equal numbers of rows into which a measured column is divided. Both are conventions."""
 
 
 @dataclass(frozen=True, kw_only=True)

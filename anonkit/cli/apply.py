@@ -27,7 +27,7 @@ from anonkit.cli.progress import notes_at_once, progress_line
 from anonkit.cli.short_help import ShortHelp
 
 if TYPE_CHECKING:
-    from anonkit.checks.sample_estimates import AgainstPopulation
+    from anonkit.checks.population_risk import AgainstPopulation
     from anonkit.cli.options import OwnerAsReader
     from anonkit.engines import Local, Spark
     from anonkit.ledger.account import Account

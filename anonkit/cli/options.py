@@ -20,7 +20,7 @@ from anonkit.cli.boundary import one_line
 from anonkit.cli.outcome import WrongUsage
 
 if TYPE_CHECKING:
-    from anonkit.checks.sample_estimates import AgainstPopulation
+    from anonkit.checks.population_risk import AgainstPopulation
     from anonkit.engines import Local, Spark
     from anonkit.ledger.account import Account
     from anonkit.ledger.settling import Entry
@@ -387,7 +387,7 @@ table_domains_options = option_group(
 
 
 def _known(**given: Any) -> AgainstPopulation:
-    from anonkit.checks.sample_estimates import AgainstPopulation
+    from anonkit.checks.population_risk import AgainstPopulation
 
     return AgainstPopulation.known(**given)
 

@@ -29,7 +29,7 @@ from anonkit.cli.outcome import Outcome
 from anonkit.cli.progress import notes_at_once, progress_line
 
 if TYPE_CHECKING:
-    from anonkit.checks.sample_estimates import AgainstPopulation
+    from anonkit.checks.population_risk import AgainstPopulation
     from anonkit.cli.options import OwnerAsReader
     from anonkit.engines import Local, Spark
     from anonkit.ledger.account import Account

@@ -25,7 +25,7 @@ from anonkit.cli.progress import progress_line
 from anonkit.cli.short_help import ShortHelp
 
 if TYPE_CHECKING:
-    from anonkit.checks.sample_estimates import AgainstPopulation
+    from anonkit.checks.population_risk import AgainstPopulation
     from anonkit.engines import Local, Spark
     from anonkit.pipeline.risk_before_release import SourceRisk
     from anonkit.policy.declaration import Policy

@@ -29,8 +29,8 @@ from anonkit.redaction import redacted
 
 if TYPE_CHECKING:
     from anonkit.bundle.release_place import Place
+    from anonkit.checks.population_risk import AgainstPopulation
     from anonkit.checks.requirements import Validation
-    from anonkit.checks.sample_estimates import AgainstPopulation
     from anonkit.engines.engine_choice import Local, Spark
     from anonkit.promises.guarantee import Check
 

@@ -20,8 +20,8 @@ from anonkit.bundle.header_lines import arrow_table
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.checks.disclosure import Disclosure
 from anonkit.checks.population_counts import PopulationCells, figures_of, needed_columns, people_of_classes
+from anonkit.checks.population_risk import BY_CONSTRUCTION, SIMPLE_SAMPLE, WHOLE_POPULATION, AgainstPopulation
 from anonkit.checks.sameness import same_figure
-from anonkit.checks.sample_estimates import BY_CONSTRUCTION, SIMPLE_SAMPLE, WHOLE_POPULATION, AgainstPopulation
 from anonkit.engines.engine_choice import Local
 from anonkit.engines.reading.settled_tables import settled
 from anonkit.engines.snapshots.addresses import source_at

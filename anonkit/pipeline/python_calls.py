@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from anonkit.bundle.stored_release import Release
-from anonkit.checks.sample_estimates import AgainstPopulation
+from anonkit.checks.population_risk import AgainstPopulation
 from anonkit.drafting.table_domains import MIN_PEOPLE
 from anonkit.engines.engine_choice import EngineChoice, Local, OpenEngine, Spark, engine_choice, is_spark_frame
 from anonkit.engines.snapshots.addresses import ReadAs, source_at

@@ -11,7 +11,7 @@ from typing import Any
 
 from anonkit.bundle.release_place import Place
 from anonkit.bundle.stored_release import Release
-from anonkit.checks.sample_estimates import AgainstPopulation
+from anonkit.checks.population_risk import AgainstPopulation
 from anonkit.drafting.table_domains import MIN_PEOPLE
 from anonkit.engines.engine_choice import Local, Spark, engine_choice
 from anonkit.engines.snapshots.addresses import ReadAs, source_at

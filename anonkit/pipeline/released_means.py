@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from anonkit.bundle.data_files import iter_batches
-from anonkit.checks.sample_estimates import BY_CONSTRUCTION, OF_WEIGHTS
+from anonkit.checks.population_risk import BY_CONSTRUCTION, OF_WEIGHTS
 from anonkit.estimators.population.log_linear_risk import individual_risk
 from anonkit.k_anonymity.class_means import ClassMeans, class_means, middle
 from anonkit.policy.declaration import Policy

@@ -28,7 +28,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonkit.bundle.release_place import FORMAT
-from anonkit.checks.sample_estimates import AgainstPopulation
+from anonkit.checks.population_risk import AgainstPopulation
 from anonkit.engines.engine_choice import EngineChoice, Local
 from anonkit.engines.snapshots.addresses import ReadAs
 from anonkit.errors import ChoiceError, ParameterError, PolicyError, did_you_mean, option

@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anonkit.bundle.private_files import PrivateFolder
-from anonkit.checks.sample_estimates import OF_WEIGHTS, SIMPLE_SAMPLE, AgainstPopulation
+from anonkit.checks.population_risk import OF_WEIGHTS, SIMPLE_SAMPLE, AgainstPopulation
 from anonkit.documents import ReportPart
 from anonkit.engines.engine_choice import EngineChoice, Local
 from anonkit.engines.snapshots.addresses import ReadAs, source_at

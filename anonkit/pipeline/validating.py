@@ -14,8 +14,8 @@ from typing import Any
 
 from anonkit.bundle.part_workers import PartWorkers
 from anonkit.bundle.stored_release import Release
+from anonkit.checks.population_risk import AgainstPopulation
 from anonkit.checks.requirements import Validation
-from anonkit.checks.sample_estimates import AgainstPopulation
 from anonkit.checks.validation import validate as validated
 from anonkit.pipeline.population_measures import PopulationFile
 from anonkit.utility.learning_process import BlockedImports

@@ -29,7 +29,7 @@ from anonkit.errors import ReleaseFormatError, refusing_damage
 from anonkit.published.tree_model import PublishedForest
 
 UNIT = 0.001
-"""Scores are published in whole thousandths of a natural logarithm."""
+"""Scores are published in whole thousandths of a natural logarithm: a convention."""
 _PIECE = 1 << 14
 
 

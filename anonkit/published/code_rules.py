@@ -25,7 +25,7 @@ _LEAST = 1e-12
 _AT_ONCE = 1 << 24
 """Rows times classes that are looked at together."""
 _ROUNDS = 60
-"""Times that rows which break a rule look for another one; half of them within their class."""
+"""Times that rows which break a rule look for another one; half of them within their class. A bound on time."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -29,7 +29,10 @@ from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
 Table = tuple[IntArray | FloatArray, float]
 """Noisy counts of class by code, shape (classes, codes), and the variance of the noise of a cell."""
 _BEYOND = 3.0
-"""Standard deviations above the mean of a table without a relation from which on it shows one; of many tables more."""
+"""Standard deviations above the mean of a table without a relation from which on it shows one; of many tables more.
+
+A convention: the largest of n tables is allowed sqrt(2 ln n) more.
+"""
 _LEAST = 1e-9
 _SQUARE_VARIANCE = 5.0
 """Variance of the square of a standardised cell: of Laplace noise, the widest of those that are drawn."""
@@ -91,9 +94,9 @@ def notes_on_target(target: str | None, tables: Sequence[Table]) -> tuple[str, .
 
 
 LEVEL = 0.95
-"""Confidence of the intervals of a report, each by itself."""
+"""Confidence of the intervals of a report, each by itself: a convention."""
 CARRIED = 0.5
-"""Width of an interval, in standard deviations of the column, up to which the rows carry the mean."""
+"""Width of an interval, in standard deviations of the column, up to which the rows carry the mean: a convention."""
 _ROUNDS = 60
 _NEAR = 1e-4
 """Share of the margin by which an end may be too far out."""

@@ -25,6 +25,8 @@ import numpy as np
 from anonkit.domains.coded_columns import FloatArray
 from anonkit.domains.number_bins import Categories, Grid
 
+# Reaches and spreads are conventions. Spreads learned from the counts, and a wider prior for categories, were tried and
+# brought little (docs/methods/details/dp_forest.md). `python recipes/benchmarks/left_out_tables.py` measures the rule.
 _ROUGH_REACHES = (0.1, 0.4, 1.5)
 """Parts of the range over which a difference that may jump keeps to about 1/e of itself."""
 _SMOOTH_REACHES = (0.1, 0.3)
@@ -89,7 +91,9 @@ NUMBER_SPREADS = (1.0,)
 REGION_SPREADS = (0.02, 0.1, 0.4, 0.8)
 """The same against the whole table's: each is weighed by how likely it makes the noisy counts of all regions."""
 LARGEST_LOG_RATIO = 4.0
+"""Most that one value says of a class, in natural logarithms: a convention."""
 _LOWEST_SHARE = 0.03
+"""Least share of a value within a class, in its share in all: a convention."""
 _TINY = 1e-12
 _MOST_SMOOTHED = 64
 """Cells that are smoothed at once: the work grows with their third power."""

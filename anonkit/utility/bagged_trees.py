@@ -30,7 +30,7 @@ _Rows = NDArray[np.float32]
 _Target = NDArray[np.int64] | NDArray[np.float64]
 
 _PARTS = 16  # trees are worked on in this many parts on any machine, so sums round alike everywhere
-_FEW = 1_000  # rows from which threads gain by working beside each other more than they cost
+_FEW = 1_000  # rows from which threads gain by working beside each other more than they cost: a convention
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -89,6 +89,7 @@ INTERVAL_OF_ROWS = (
 BETTER, WORSE, NOTHING_SHOWN = "better", "worse", "no difference that these rows can show"
 """Meaning of a difference; the last where its interval includes 0."""
 _DIGITS = 4
+"""Decimals of a published score: a convention."""
 
 
 def score_interval(

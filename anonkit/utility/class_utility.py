@@ -29,17 +29,20 @@ from anonkit.utility.class_scores import (
 from anonkit.utility.learning_process import learned
 
 SAMPLE = 10_000
-"""Rows scored, at most, and rows learned from, at most."""
+"""Rows scored, at most, and rows learned from, at most: a bound on time."""
 CLASSES = 20
-"""Classes of a target, at most."""
+"""Classes of a target, at most: a convention."""
 FEWEST = 100
-"""Rows below which a score means nothing."""
+"""Rows below which a score means nothing: a convention."""
 FEWEST_SCORED = 300
-"""Rows below which nothing is scored on the first rows of a table."""
+"""Rows below which nothing is scored on the first rows of a table: a convention, 60 of them are scored."""
 FOLDS, TREES, LEAF = 5, 30, 5
-"""Of the cross-validation, of a forest, and rows of a leaf at least."""
+"""Of the cross-validation, of a forest, and rows of a leaf at least: conventions."""
 BOOTSTRAP_ROWS = 2_048
-"""Rows drawn for each tree, with replacement, at most: trees of more rows score alike (figures: docs of `mondrian`)."""
+"""Rows drawn for each tree, with replacement, at most.
+
+Trees of more rows score alike: docs/methods/mondrian.md, "What trees of 2,048 drawn rows lose".
+"""
 TEST_PER_TRAIN = 1 / (FOLDS - 1)
 """Test rows by rows learned from."""
 MODEL = "random forest"
@@ -330,6 +333,7 @@ def codes_of(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], NDArray[np.int
 
 
 _BINS = 20
+"""Parts of a number, and categories, of a pair of columns: a convention."""
 HOW = (
     f"every two columns, numbers in {_BINS} parts of about as many rows, the rarest categories beyond {_BINS} as one; "
     "a released cell is spread evenly over the parts that it stands for; total variation of the two tables, in [0, 1]"

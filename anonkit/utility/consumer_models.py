@@ -17,11 +17,11 @@ from anonkit.utility.class_scores import class_scores
 
 MODELS = ("random forest", "boosted trees", "logistic regression")
 FEWEST = 20
-"""Released rows below which no model is trained."""
+"""Released rows below which no model is trained: a convention."""
 _MANY = 100_000
 """Rows from which boosted trees gain by more threads what they lose by waiting for each other."""
 _MOST_COLUMNS = 4000
-"""Columns of the one-hot table the linear model gets; values beyond the commonest share one."""
+"""Columns of the one-hot table the linear model gets: a bound on memory; values beyond the commonest share one."""
 
 
 def scores_of_models(train: pa.Table, test: pa.Table, target: str) -> dict[str, dict[str, float]]:

@@ -145,3 +145,10 @@ def test_nothing_is_refused_that_nobody_forged(means: Files, rounded: Files, tmp
     """Both as they are."""
     for files in (means, rounded):
         assert anonkit.validate(forged(files, lambda files: None, tmp_path)).passed
+
+
+@pytest.mark.parametrize("weight", [1e306, 1e308, float("inf")])
+def test_weights_of_infinitely_many_people_are_refused(means: Files, weight: float, tmp_path: Path) -> None:
+    """By the checks of what they add up to, and without a warning of overflow on the terminal."""
+    found = anonkit.validate(forged(means, cells(lambda own: [weight] * len(own)), tmp_path))
+    assert {"weights_sum", "population"} <= {check.name for check in found.checks if not check.passed}

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import anonkit
+from anonkit.checks.population_risk import SIMPLE_SAMPLE, WHOLE_POPULATION
 from anonkit.checks.sameness import same_figure
-from anonkit.checks.sample_estimates import SIMPLE_SAMPLE, WHOLE_POPULATION
 from anonkit.errors import AnonkitError, GuaranteeError, ParameterError, PolicyError, SourceError
 from anonkit.pipeline import population_measures
 from anonkit.published.recoding import recoding_from_dict

@@ -10,7 +10,7 @@ import pytest
 from keywords_of_calls import keywords_of
 
 import anonkit
-from anonkit.checks.sample_estimates import AgainstPopulation
+from anonkit.checks.population_risk import AgainstPopulation
 from anonkit.comparing import comparison
 from anonkit.engines.snapshots.addresses import ReadAs, SourceAddress
 from anonkit.errors import ParameterError

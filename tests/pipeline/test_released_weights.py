@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import anonkit
-from anonkit.checks.sample_estimates import expected_risks, risks_by_people
+from anonkit.checks.population_risk import individual_risks
 from anonkit.consumers.release_features import ReleaseFeatures
 from anonkit.errors import PolicyError, SourceError
 from anonkit.estimators.population.log_linear_risk import individual_risk
@@ -167,9 +167,7 @@ def test_the_check_has_a_risk_of_its_own() -> None:
     """Recurrence and series agree with the hypergeometric function, at any share and size."""
     sizes = np.array([1, 1, 2, 2, 3, 20, 64, 65, 400, 5, 7])
     people = np.array([1.0, 5000, 2, 90, 3.5, 1e6, 128.0, 9e4, 401, 10, 13.9])
-    assert risks_by_people(sizes, people) == pytest.approx(individual_risk(sizes, people), rel=1e-10)
-    for size, each, risk in zip(sizes.tolist(), people.tolist(), risks_by_people(sizes, people), strict=True):
-        assert expected_risks([size], size / each)[size] == pytest.approx(risk, rel=1e-10)
+    assert individual_risks(sizes, sizes / people) == pytest.approx(individual_risk(sizes, people), rel=1e-10)
 
 
 def test_the_risk_of_a_table_before_its_release_is_that_of_its_weights() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from anonkit.checks.sample_estimates import AgainstPopulation
+from anonkit.checks.population_risk import AgainstPopulation
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.engines.engine_choice import Local, Spark
 from anonkit.engines.local.local_engine import LocalEngine

@@ -454,7 +454,7 @@ def test_blocked_modules_are_not_there() -> None:
 
 
 def test_processors_are_those_of_the_process_or_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At least one where a system cannot say which."""
+    """A system that cannot say which has at least one."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 3}, raising=False)
     assert _processors() == 2
     monkeypatch.delattr(os, "sched_getaffinity")

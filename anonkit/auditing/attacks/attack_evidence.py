@@ -24,13 +24,14 @@ from anonkit.published.channels.transformed_response import TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
 
 IMPOSSIBLE = -12.0
-"""Evidence of a cell that does not fit: many others may still outweigh one that was misread."""
+"""Evidence of a cell that does not fit: many others may still outweigh one that was misread. A convention."""
 _MATRIX = 20_000_000
 """Entries of a table of labels by values; beyond, cells are compared for equality only."""
 _READABLE = 0.5
-"""Share of rows whose cell fits some value; below, the values were renamed, and are recognized by their frequency."""
+"""Share of rows whose cell fits some value, by convention; below, values were renamed: their frequency is compared."""
 _BINS = 200
 _CACHED = 256
+"""Bins of a distribution of numbers, and tables that are remembered: bounds on time and memory."""
 
 FloatArray = NDArray[np.float32]
 

@@ -23,11 +23,13 @@ from anonkit.protocols import Progress, no_progress
 from anonkit.published.randomized_table import FORMAT, PublishedTable
 
 ATTACKS = 500
+"""Attempts of an attack where no number is given: the interval of a rate is at most .044 to either side."""
 AUDIT_STEPS = ("reading", "singling out", "linking", "inferring")
 """Names of the steps of an audit, in order, as progress shows them; control rows and an epsilon take one more each."""
 PREDICATES = 1000
+"""Descriptions that singling out tries at most: a bound on time."""
 _FEWEST = 25
-"""Holders of a value that are attacked, where there are so many."""
+"""Holders of a value that are attacked, where there are so many: a convention."""
 _SYNTHETIC = "No row of this release belongs to one person, so there is nothing to link."
 _ASSUMED = "How the table was made is not known: a row that fits in every column counts as the person's."
 _REDRAWN = "The release hides its row order: scored on a second draw of the published mechanism, which is not written."

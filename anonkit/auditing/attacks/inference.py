@@ -25,11 +25,11 @@ from anonkit.domains.coded_columns import IntArray
 from anonkit.promises.no_values import TOLERANCE
 
 FEW = 50
-"""Numbers of a column of no known width are exact where there are no more different ones."""
+"""Numbers of a column of no known width are exact where there are no more different ones: a convention."""
 _RAREST = 20
-"""Values whose holders are attacked apart, at most: the rarest."""
+"""Values whose holders are attacked apart, at most, the rarest: a bound on time."""
 _BANDS = 10
-"""Bands of a measured column whose holders are."""
+"""Bands of a measured column whose holders are: a convention."""
 
 Bools = NDArray[np.bool_]
 

@@ -165,7 +165,7 @@ def _complete(columns: Mapping[str, AttackColumn], names: Sequence[str], values:
 
 
 MOST_COLUMNS = 5
-"""Columns in a description, at most."""
+"""Columns in a description, at most: a bound on time."""
 
 Predicate = dict[str, NDArray[np.bool_]]
 """For each column of a description, which of the source's values fit."""

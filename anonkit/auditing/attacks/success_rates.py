@@ -28,7 +28,7 @@ from anonkit.errors import spoken
 
 RISK, NONE, WEAK, FEW = "risk", "none measurable", "attack too weak", "not enough attacks"
 TOLERATED = 0.2
-"""Largest upper limit of a risk that is called none measurable: above it, the report counts a record as at risk."""
+"""Largest upper limit of a risk that is called none measurable: a convention, that of the report."""
 _Z = 1.959963984540054  # 97.5 % of the normal distribution
 
 
@@ -150,13 +150,13 @@ class Attack(
 
 
 ALPHA = 0.05
-"""Probability that a bound is above the true epsilon."""
+"""Probability that a bound is above the true epsilon: a convention."""
 REFUTED_ALPHA = 1e-3
-"""A claim is refuted only by a bound that is wrong with this probability."""
+"""A claim is refuted only by a bound that is wrong with this probability: a convention."""
 _HALVINGS = 40
 BELOW, REFUTED, UNCLAIMED = "below the claim", "claim refuted", "no bound is claimed"
 _SHARES = (0.5, 0.3, 0.2, 0.1, 0.05, 0.02)
-"""Shares of the records that the attacker is tried with guessing about, on either side."""
+"""Shares of the records that the attacker is tried with guessing about, on either side: conventions."""
 
 
 @dataclass(frozen=True, kw_only=True)

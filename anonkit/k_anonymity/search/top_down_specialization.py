@@ -27,6 +27,8 @@ from anonkit.k_anonymity.search.hierarchy_levels import Groups, Ladder, equal_ma
 from anonkit.k_anonymity.search.refinable_column import RefinableColumn, refinable_column
 from anonkit.k_anonymity.search.refinement import Prospects, Refinable, guide_of
 
+# Charge, exponent and worths are conventions: no experiment on record compared others, but for the searches of large k
+# (docs/methods/rfka.md, "Large k"). `python recipes/benchmarks/held_out.py rfka` measures the search.
 SUPPRESSION_CHARGE = 0.25
 """Cost of a row that a refinement suppresses, as a share of the guide's variance over all rows, with a guide or
 without. Rows worth more than the detail bought with them stay, even when the limit would let them go."""
@@ -38,16 +40,20 @@ together with another."""
 
 FROM_K = 40
 """Rows (people) of a group from which on several searches are made: few refinements fit then, what the first ones spend
-decides the rest, and a search has few steps."""
+decides the rest, and a search has few steps. A convention."""
 STARTS = ((IMPORTANCE_EXPONENT, SUPPRESSION_CHARGE), (1.0, 0.25), (0.0, 0.25), (0.25, 1.0))
-"""Exponent and charge of each search; the first is the only one where groups are small."""
+"""Exponent and charge of each search; the first is the only one where groups are small.
+
+Their number was settled on affairs, visits to a doctor, cars and Wisconsin; 16 searches, and no charge for rows left
+out, did not gain (docs/methods/rfka.md, "Large k").
+"""
 
 _FIRST_DETAIL = 0.01
 """Worth of separating all rows of a column that must be kept, as a share of the guide's variance: it decides
 between divisions that inform about as much on the target."""
 
 _LEAST_IMPORTANCE = 1e-3  # relative importance of a column that has none or less
-_GRID = 64  # ranges of an ordered column between which the search may cut
+_GRID = 64  # ranges of an ordered column between which the search may cut: a bound on time
 _NEGLIGIBLE = 1e-9  # share of the guide's variance
 
 

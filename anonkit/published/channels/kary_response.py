@@ -22,7 +22,7 @@ from anonkit.published.exact_losses import ceiling, check_epsilon, check_probabi
 
 _MOST_CATEGORIES = 1 << 24
 _DAMAGED = "randomized response: a parameter is missing or not a number"
-_LOSS_TOLERATED = Fraction(1, 1 << 12)  # share of the wanted truth that rounding to 32-bit words may cost
+_LOSS_TOLERATED = Fraction(1, 1 << 12)  # of the wanted truth, that rounding to 32-bit words may cost: a convention
 
 
 @dataclass(frozen=True, kw_only=True)

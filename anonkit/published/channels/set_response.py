@@ -25,7 +25,7 @@ from anonkit.published.channels.response_channel import TruthOrBlind
 from anonkit.published.exact_losses import ceiling, check_epsilon, check_word_bits, epsilon_ratio
 
 MOST_PAIRS = 4096
-"""Pairs of class and value at most: a receiver inverts all of them together."""
+"""Pairs of class and value at most: a receiver inverts all of them together, which bounds time and memory."""
 _FLATTEST = 1e-9  # share of the size of a set below which a frequency of it counts as lost
 
 

@@ -97,6 +97,7 @@ class ModeScore(ParamsPart, keys=("kind", "of")):
 
 
 MOST_RANKS = 10_000
+"""Denominator of the share of a quantile at most: a convention."""
 Query: TypeAlias = Count | Sum | RankScore | ModeScore
 
 

@@ -123,6 +123,7 @@ def reserved_names(statement: Statement) -> set[str]:
 
 
 CONFIDENCE = 0.95
+"""Confidence of the intervals of values, each by itself: a convention."""
 
 
 @dataclass(frozen=True, kw_only=True)

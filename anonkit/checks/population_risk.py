@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Risk of each class in a population of which the table is a simple random sample, worked out from class sizes alone.
+"""Individual risk of re-identification in the population of which a table is a sample, from the sizes of its classes.
 
-The owner's side evaluates hypergeometric functions; here the same expectation follows from a recurrence and a series.
-
-Knowledge of the population that a table was drawn from: a file of it, its size, or the sampling fraction.
+What is known of the population is a file of it, its size, or the sampling fraction. The owner's side evaluates
+hypergeometric functions; here the same expectation follows from a recurrence and a series.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from anonkit.errors import ParameterError, option
 
 SIMPLE_SAMPLE = "the table is a simple random sample of the population"
-"""Assumption of every estimate."""
+"""Assumption of an estimate by a size or a fraction of the population."""
 OF_WEIGHTS = "the weights say how many people of the population a row stands for"
 """Assumption of an estimate by the weights of a sample."""
 WHOLE_POPULATION = "the file lists the whole population, a row a person"
@@ -77,7 +76,7 @@ class AgainstPopulation:
 
     @property
     def is_given(self) -> bool:
-        """Return True if anything is known of the population."""
+        """True if anything is known of the population."""
         return self.basis != "none"
 
     @property
@@ -107,24 +106,27 @@ class AgainstPopulation:
 
 BY_CONSTRUCTION = "0 by construction"
 """Statement on unique rows where no class has a single one."""
-_RECURRENT = 64  # rows up to which the recurrence is used; beyond, the series falls fast at any fraction
+_RECURRENT = 64
+"""Rows up to which the recurrence is used; beyond, the series falls fast at any fraction. A convention."""
 _TERMS = 200
+"""Terms of the series: with those left out it is smaller by less than 1e-40 of itself."""
 
 
-def expected_risks(sizes: Iterable[int], fraction: float) -> dict[int, float]:
-    """Return E[1 / F | f] for classes of f rows: what an attacker who picks anybody of the population's class gains.
+def individual_risks(sizes: NDArray[np.int64], fractions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return E[1 / F | f], the risk of a row in a class of f rows here and of F people in the population.
 
     Parameters
     ----------
-    sizes : iterable of int
-        Rows of a class, f, at least 1.
-    fraction : float
-        Sampling fraction p, in (0, 1].
+    sizes : int64 array, shape (n_classes,)
+        Rows of each class, f, at least 1.
+    fractions : float64 array, shape (n_classes,)
+        Share of the class's people that are in the table, p, in (0, 1]: the sampling fraction, or f over the sum of
+        the weights.
 
     Returns
     -------
-    dict
-        By size, in (0, 1].
+    float64 array, shape (n_classes,)
+        In (0, 1].
 
     Notes
     -----
@@ -133,46 +135,7 @@ def expected_risks(sizes: Iterable[int], fraction: float) -> dict[int, float]:
     p / q log(1 / p). Where p > 1 / 2, or f is large, its series in q is used: p / f times the sum of
     k! q^k / ((f + 1) ... (f + k)).
     """
-    wanted = sorted(set(sizes))
-    if fraction == 1:
-        return {size: 1 / size for size in wanted}
-    found, odds = {}, fraction / (1 - fraction)
-    value, at = odds * math.log(1 / fraction), 1
-    for size in wanted:
-        if fraction > 1 / 2 or size > _RECURRENT:
-            found[size] = _by_series(size, fraction)
-            continue
-        while at < size:
-            value, at = odds * (1 / at - value), at + 1
-        found[size] = value
-    return found
-
-
-def _by_series(size: int, fraction: float) -> float:
-    term = total = 1.0
-    for k in range(1, _TERMS):
-        term *= k * (1 - fraction) / (size + k)
-        total += term
-    return fraction / size * total
-
-
-def risks_by_people(sizes: NDArray[np.int64], people: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the same expectation of classes that represent so many people each, by the recurrence and the series.
-
-    Parameters
-    ----------
-    sizes : int64 array, shape (n_classes,)
-        Rows of each class, at least 1.
-    people : float64 array, shape (n_classes,)
-        People of the population that these represent, at least as many.
-
-    Returns
-    -------
-    float64 array, shape (n_classes,)
-    """
-    f = sizes.astype(np.float64)
-    p = f / people
-    q = 1 - p
+    f, p, q = sizes.astype(np.float64), fractions, 1 - fractions
     by_series = (p > 1 / 2) | (sizes > _RECURRENT)
     risks = np.empty_like(p)
     term, total = np.ones(int(by_series.sum())), np.ones(int(by_series.sum()))
@@ -190,6 +153,16 @@ def risks_by_people(sizes: NDArray[np.int64], people: NDArray[np.float64]) -> ND
     return risks
 
 
+def people_by_weights(sizes: NDArray[np.int64], weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Return the people that each class represents, and all of them; infinity where they are too many for a float."""
+    with np.errstate(over="ignore"):
+        people = sizes * weights
+    try:
+        return people, math.fsum(people.tolist())
+    except OverflowError:
+        return people, math.inf
+
+
 def estimates_by_weights(sizes: NDArray[np.int64], weights: NDArray[np.float64]) -> dict[str, Any] | None:
     """Return the `population` block for classes each of whose rows has one weight; None where these are relative.
 
@@ -203,13 +176,13 @@ def estimates_by_weights(sizes: NDArray[np.int64], weights: NDArray[np.float64])
     Returns
     -------
     dict or None
-        None where the weights add up to fewer people than there are rows: then they say nothing of a population.
+        None where the weights add up to fewer people than there are rows, or to infinitely many: then they say nothing
+        of a population.
     """
-    people = sizes * weights
-    total, records = math.fsum(people.tolist()), int(sizes.sum())
-    if not total >= records or not records:
+    (people, total), records = people_by_weights(sizes, weights), int(sizes.sum())
+    if not records <= total < math.inf or not records:
         return None
-    risks = risks_by_people(sizes, np.maximum(people, sizes))
+    risks = individual_risks(sizes, sizes / np.maximum(people, sizes))
     expected = math.fsum((sizes * risks).tolist())
     return {
         "basis": "weights",
@@ -238,9 +211,10 @@ def estimates_of(
     uniques : object
         Statement on the population's unique rows.
     """
-    risks = expected_risks((each for each, _ in class_sizes), fraction)
+    sizes = np.array([size for size, _ in class_sizes], np.int64)
+    risks = individual_risks(sizes, np.full(sizes.size, fraction)).tolist()
     records = sum(each * classes for each, classes in class_sizes)
-    expected = math.fsum(each * classes * risks[each] for each, classes in class_sizes)
+    expected = math.fsum(each * classes * risk for (each, classes), risk in zip(class_sizes, risks, strict=True))
     return {
         "basis": "fraction" if size is None else "size",
         "assumption": SIMPLE_SAMPLE,
@@ -248,11 +222,14 @@ def estimates_of(
             **({} if size is None else {"population_size": size}),
             "sampling_fraction": fraction,
             "individual": {
-                "max": max(risks.values(), default=0.0),
+                "max": max(risks, default=0.0),
                 "mean": expected / records if records else 0.0,
                 "sum": expected,
             },
-            "by_size": [{"size": each, "classes": classes, "risk": risks[each]} for each, classes in class_sizes],
+            "by_size": [
+                {"size": each, "classes": classes, "risk": risk}
+                for (each, classes), risk in zip(class_sizes, risks, strict=True)
+            ],
             "uniques": uniques,
         },
     }

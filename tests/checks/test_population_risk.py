@@ -13,7 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.checks.sample_estimates import BY_CONSTRUCTION, AgainstPopulation, estimates_of, expected_risks
+from anonkit.checks.population_risk import (
+    BY_CONSTRUCTION,
+    AgainstPopulation,
+    estimates_by_weights,
+    estimates_of,
+    individual_risks,
+)
 from anonkit.errors import ParameterError
 from anonkit.estimators.population.log_linear_risk import individual_risk
 
@@ -53,8 +59,8 @@ def test_the_share_of_the_population() -> None:
 def test_the_recurrence_gives_what_the_hypergeometric_function_does(sizes: set[int], fraction: float) -> None:
     """The recurrence and the hypergeometric function agree to ten digits, for any sizes and fraction."""
     rows = np.array(sorted(sizes), np.int64)
-    found = expected_risks(sizes, fraction)
-    assert list(found.values()) == pytest.approx(individual_risk(rows, rows / fraction).tolist(), rel=1e-10)
+    found = individual_risks(rows, np.full(rows.size, fraction))
+    assert found == pytest.approx(individual_risk(rows, rows / fraction), rel=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +69,20 @@ def test_the_recurrence_gives_what_the_hypergeometric_function_does(sizes: set[i
 )
 def test_figures_of_the_literature(rows: int, people: float, risk: float) -> None:
     """The eight rows of weights that implementations are tested with."""
-    assert expected_risks([rows], rows / people)[rows] == pytest.approx(risk, abs=5e-9)
+    assert individual_risks(np.array([rows]), np.array([rows / people])) == pytest.approx(risk, abs=5e-9)
+
+
+@given(size=st.integers(1, 64))
+def test_the_smallest_fraction_has_next_to_no_risk(size: int) -> None:
+    """Though its inverse is no finite number."""
+    (risk,) = individual_risks(np.array([size]), np.array([5e-324]))
+    assert 0 <= risk < 1e-320
+
+
+@pytest.mark.parametrize("weights", [(1.0, np.inf), (8e307, 8e307), (1e308, 1.0), (1.0, np.nan), (0.5, 0.5), ()])
+def test_weights_that_say_nothing_of_a_population_give_no_estimate(weights: tuple[float, ...]) -> None:
+    """Infinitely many people, no number of them, fewer than rows, or no rows."""
+    assert estimates_by_weights(np.array([2, 2])[: len(weights)], np.array(weights)) is None
 
 
 def test_the_block_adds_up() -> None:
