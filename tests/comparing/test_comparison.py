@@ -104,6 +104,7 @@ def test_a_method_with_k_and_an_epsilon_is_compared_by_epsilon_and_charged(tmp_p
     assert found.epsilon_looked_at == pytest.approx(1.01)
 
 
+@pytest.mark.slow
 def test_domains_of_a_method_with_k_and_an_epsilon_are_read_where_that_is_asked_for() -> None:
     """As for every other method that needs domains."""
     table = bank_customers(2000, seed=1)
@@ -135,6 +136,7 @@ def test_names_on_the_page_are_text(compared: Comparison) -> None:
     assert "&lt;b&gt;x" in page
 
 
+@pytest.mark.slow
 def test_a_method_that_cannot_handle_the_table_is_a_refused_point() -> None:
     """Bounded numbers beside categories: trr alone cannot release the latter, the others are compared all the same."""
     found = anonkit.compare(bank_customers(200, seed=1), methods=["trr", "mondrian"], k=[5], **FEW)

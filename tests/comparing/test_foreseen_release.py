@@ -121,7 +121,7 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.quick_cases("dp-tables", "rr")
+@pytest.mark.quick_cases("dp-tables")
 @pytest.mark.parametrize("case", METHODS)
 def test_every_method_of_noise_is_foreseen(case: str, few: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows, columns and noise; a table of figures has no distributions, and answers have none of their own."""
@@ -154,6 +154,7 @@ def test_the_noise_is_that_of_the_account(few: None) -> None:
     assert [table["cells"] for table in tables["noise"]][:1] == [17 * 7]
 
 
+@pytest.mark.slow
 def test_more_epsilon_moves_distributions_less(monkeypatch: pytest.MonkeyPatch) -> None:
     """The forecast is worth a decision: it follows epsilon."""
     monkeypatch.setattr(module, "ROWS", 2_000)

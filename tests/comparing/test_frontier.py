@@ -95,6 +95,7 @@ def test_the_column_that_moved_most_is_by_shares_of_rows_first() -> None:
     assert most_changed(_point(5, 0.9)) == "–"
 
 
+@pytest.mark.slow
 def test_a_number_is_compared_by_r2_beside_its_mean() -> None:
     """The task is seen from the values; releases are beside the rows as they are, models beside the mean."""
     random = np.random.default_rng(0)

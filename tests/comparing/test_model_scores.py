@@ -41,6 +41,7 @@ def _both(made: Release, test: pa.Table = TEST) -> tuple[dict[str, dict[str, flo
     return scores_of_models(made.to_arrow(), test, TARGET), scores_of_reconstruction(made, test, TARGET)
 
 
+@pytest.mark.slow
 def test_undoing_the_noise_of_answers_beats_the_best_model_trained_on_them() -> None:
     """By AUC on the same held-out rows; on 3,000 rows, because on a few hundred chance decides."""
     ordinary, found = _both(_released("ppnb", 3_000, p_keep=0.35), bank_customers(3_000, seed=2))
@@ -49,6 +50,7 @@ def test_undoing_the_noise_of_answers_beats_the_best_model_trained_on_them() -> 
     assert found[RECONSTRUCTED]["auc"] > best + 0.01
 
 
+@pytest.mark.slow
 def test_rows_of_noisy_counts_are_as_good_as_the_counts() -> None:
     """They hold the counts already, up to the drawing."""
     ordinary, found = _both(_released("dp-nb", epsilon=1.0))
@@ -97,6 +99,7 @@ def test_a_label_that_is_no_class_of_the_release_is_never_guessed() -> None:
     assert np.isfinite(scores_of_reconstruction(made, plain, TARGET)[RECONSTRUCTED]["auc"])
 
 
+@pytest.mark.slow
 def test_the_interval_of_a_difference_is_that_of_resampled_rows() -> None:
     """Two classifiers, and two predictions of a number, on 1,500 rows: as wide as the bootstrap's, within a fifth."""
     draw = np.random.default_rng(3)
@@ -159,6 +162,7 @@ def test_no_model_of_a_release_learns_from_its_weights() -> None:
     assert all(model.scores["auc"] < 0.7 for model in models.values())
 
 
+@pytest.mark.quick_cases("classification")
 @pytest.mark.parametrize("task", [Task.CLASSIFICATION, Task.REGRESSION])
 def test_no_model_of_rows_learns_from_their_weights(task: Task) -> None:
     """Nor one of rows as they are, which is the mark that releases are measured by."""

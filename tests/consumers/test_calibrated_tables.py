@@ -50,6 +50,7 @@ def _right(model: NaiveBayes, values: FloatArray, labels: IntArray) -> float:
     return float((model.predict(rows) == np.array(CLASSES.values, dtype=object)[labels]).mean())
 
 
+@pytest.mark.quick_cases("0.1-20-0.5")
 @pytest.mark.parametrize(("rate", "columns", "common"), [(0.06, 12, 0.7), (0.1, 20, 0.5), (0.15, 15, 0.6)])
 def test_a_model_of_a_skewed_target_is_not_behind_the_majority(rate: float, columns: int, common: float) -> None:
     """Columns that say the same make plain naive Bayes wrong more often than its commonest class; this one is not."""

@@ -36,6 +36,7 @@ def test_counts_with_little_noise_give_their_shares() -> None:
         assert np.allclose(model.model_.prior.expected, [2 / 3, 1 / 3], atol=1e-3)
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_shares_of_the_table() -> None:
     """300 draws at epsilon 0.1: the error of a share, noise included, covers the truth at least 93 times of 100."""
     shares = COUNTS / COUNTS.sum(axis=1, keepdims=True)

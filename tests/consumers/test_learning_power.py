@@ -41,7 +41,7 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.slow_cases("rr", "errph")
+@pytest.mark.quick_cases("dp-nb")
 @pytest.mark.parametrize("name", METHODS)
 def test_a_class_effect_is_told_where_there_is_one_and_not_elsewhere(name: str) -> None:
     """2,000 customers: found in all releases; with random classes in at most two of six."""
