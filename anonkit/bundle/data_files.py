@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data of a release: one Parquet file, or a sharded Parquet dataset in the order of its file names."""
+"""The data of a release: one Parquet file, or a sharded Parquet dataset in the order of its file names.
+
+Where the rows of a file are elsewhere an outline of it is here: its first and its last bytes, which are read as far as
+its footer. Whoever looks for a row in it finds none, and fails: it is never taken for a table without rows.
+"""
 
 from __future__ import annotations
 
@@ -279,3 +283,40 @@ def _digest_of(path: Path, opened: pa.OSFile | None) -> str:
         return hashlib.file_digest(opened, "sha256").hexdigest()
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+# --- files whose rows are elsewhere ----------------------------------------------------------------------------------
+
+
+_HEAD = 4
+_TAIL = 8
+"""Bytes at the end of a Parquet file: the length of its footer, and four letters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outline:
+    """Metadata of a file of rows that is elsewhere."""
+
+    size: int
+    sha256: str
+    head: bytes
+    footer: bytes
+
+    def write(self, path: Path) -> None:
+        """Write a file of this size that has no row."""
+        with path.open("xb") as file:
+            file.truncate(self.size)
+            file.write(self.head)
+            file.seek(self.size - len(self.footer))
+            file.write(self.footer)
+
+
+def outline_of(path: Path) -> Outline:
+    """Return size, SHA-256 and the ends of a file."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+        file.seek(max(size - _TAIL, 0))
+        footer = int.from_bytes(file.read(_TAIL)[:4], "little") + _TAIL
+        file.seek(max(size - footer, 0))
+        return Outline(size=size, sha256=file_digest(path), head=head, footer=file.read())

@@ -2,7 +2,7 @@
 """A release with bounds, read as labels by all readers of its files: workers make the labels of a file they read.
 
 A task writes its files with labels into a private folder of the worker, works on them, and deletes them. On this
-machine their outlines are in a folder of their own (`anonkit.bundle.file_outlines`).
+machine their outlines are in a folder of their own (`anonkit.bundle.data_files`).
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from anonkit.bundle.bound_columns import BoundColumn, write_labelled
-from anonkit.bundle.data_files import parts_of
-from anonkit.bundle.file_outlines import Outline, outline_of
+from anonkit.bundle.data_files import Outline, outline_of, parts_of
 from anonkit.bundle.part_workers import BringsParts, GroupStep, Message, PartWorkers, all_dealt, read_by, workers_for
 from anonkit.bundle.private_files import PrivateFolder
 

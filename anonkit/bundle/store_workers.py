@@ -16,8 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from anonkit.bundle.data_files import file_digest
-from anonkit.bundle.file_outlines import Outline, outline_of
+from anonkit.bundle.data_files import Outline, file_digest, outline_of
 from anonkit.bundle.object_store_reading import ListedFile, StorePlace, fetch_object
 from anonkit.bundle.part_workers import GroupStep, Message, PartWorkers, all_dealt, read_by
 from anonkit.bundle.private_files import PrivateFolder

@@ -25,7 +25,7 @@ from anonkit.domains.domain_codes import cell_texts
 from anonkit.domains.named_parts import Point, place, point_from_text
 from anonkit.errors import SourceError
 from anonkit.published.recoding import MASK, CategoryAxis, IntervalAxis, Recoding, with_levels
-from anonkit.published.recoding.label_parts import Labels, labels_of
+from anonkit.published.recoding.recodings import LabelParts, labels_of
 
 _DAY = 86_400_000_000
 """Microseconds of a day: dates and times become days since 1970."""
@@ -55,7 +55,7 @@ class IntervalCells:
 
     name: str
     axis: IntervalAxis
-    labels: Labels
+    labels: LabelParts
     whole: bool
     """True: the column holds integers, or days, so that the highest value below 40 is 39."""
     bounds: tuple[float, float] | None
@@ -156,7 +156,7 @@ class SetCells:
 
     name: str
     axis: CategoryAxis
-    labels: Labels
+    labels: LabelParts
     missing: frozenset[str] = frozenset()
     """Strings that meant missing in the source."""
 

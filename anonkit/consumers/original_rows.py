@@ -23,7 +23,7 @@ from anonkit.domains.named_parts import Point, place, point_from_text
 from anonkit.errors import SourceError
 from anonkit.published.recoding import MASK, CategoryAxis, GlobalRecoding, Grouping, IntervalAxis, LocalRecoding
 from anonkit.published.recoding.axes import UNKNOWN
-from anonkit.published.recoding.label_parts import Labels
+from anonkit.published.recoding.recodings import LabelParts
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,7 +37,7 @@ class ReadAxis:
 
     @classmethod
     def of(
-        cls, axis: IntervalAxis | CategoryAxis, labels: Labels, array: pa.Array, missing: frozenset[str]
+        cls, axis: IntervalAxis | CategoryAxis, labels: LabelParts, array: pa.Array, missing: frozenset[str]
     ) -> ReadAxis:
         """Read a column by the axis of its recoding; strings in `missing` are missing."""
         if isinstance(array, pa.DictionaryArray):
@@ -90,7 +90,7 @@ def _point(text: str) -> Point | None:
 def shown_as_released(
     data: Columns,
     recoding: GlobalRecoding | LocalRecoding,
-    labels: Mapping[str, tuple[IntervalAxis | CategoryAxis, Labels]],
+    labels: Mapping[str, tuple[IntervalAxis | CategoryAxis, LabelParts]],
     missing: frozenset[str],
 ) -> dict[str, pa.Array]:
     """Return the recoded columns of a table as the release shows them; a row that is not covered shows `*`.

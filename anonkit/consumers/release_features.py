@@ -25,7 +25,7 @@ from anonkit.domains.coded_columns import FloatArray, is_ordered
 from anonkit.domains.domain_codes import cell_numbers
 from anonkit.errors import ParameterError, SourceError, refusing_damage
 from anonkit.published.recoding import Recoding, recoding_from_dict, with_levels
-from anonkit.published.recoding.label_parts import labels_of
+from anonkit.published.recoding.recodings import labels_of
 
 _NEVER_FEATURES = ("identifier", "unit", "target", "weight", "surrogate")
 

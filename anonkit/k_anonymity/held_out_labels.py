@@ -36,7 +36,7 @@ from anonkit.parameters import parameter
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Engine, Source
 from anonkit.published.recoding import MASK, CategoryAxis, IntervalAxis, recoding_from_dict
-from anonkit.published.recoding.label_parts import Labels, labels_of
+from anonkit.published.recoding.recodings import LabelParts, labels_of
 from anonkit.randomness import Randomness, keyed_words
 
 _WHOLE = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
@@ -112,7 +112,7 @@ def bounds_of_labels(
 
 def _pairs(
     axis: IntervalAxis,
-    labels: Labels,
+    labels: LabelParts,
     shown: Collection[str | None],
     whole: bool,
     bounds: Sequence[float] | None,
@@ -211,7 +211,7 @@ def label_entries(params: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def _entries(axis: IntervalAxis | CategoryAxis, labels: Labels) -> list[dict[str, Any]]:
+def _entries(axis: IntervalAxis | CategoryAxis, labels: LabelParts) -> list[dict[str, Any]]:
     groups = {name: frozenset(parts) for name, parts in axis.named or ()}
     parts = {label: sorted(groups.get(label, own_parts)) for label, own_parts in labels.items() if label is not None}
     order = sorted(parts, key=lambda label: (label == MASK, parts[label], label))

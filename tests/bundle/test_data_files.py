@@ -14,7 +14,17 @@ import pytest
 
 import anonkit
 from anonkit.bundle import data_files
-from anonkit.bundle.data_files import count_rows, digest, is_data_folder, iter_batches, parts_of, read_rows, read_schema
+from anonkit.bundle.data_files import (
+    count_rows,
+    digest,
+    file_digest,
+    is_data_folder,
+    iter_batches,
+    outline_of,
+    parts_of,
+    read_rows,
+    read_schema,
+)
 from anonkit.bundle.release_place import Place
 from anonkit.checks.validation import validate
 from anonkit.datasets import bank_customers, bank_customers_policy
@@ -182,3 +192,19 @@ def test_a_block_opens_a_file_once_for_hash_footer_and_rows(tmp_path: Path) -> N
 
     with pytest.raises(FileNotFoundError):
         data_files.read_schema(paths[0])
+
+
+def test_an_outline_has_the_footer_and_no_row(tmp_path: Path) -> None:
+    """Schema, rows and size are those of the file; whoever reads a row fails, and finds no empty table."""
+    whole, hollow = tmp_path / "whole.parquet", tmp_path / "hollow.parquet"
+    pq.write_table(pa.table({"id": range(1_000), "name": [f"secret {at}" for at in range(1_000)]}), whole)
+    outline = outline_of(whole)
+    outline.write(hollow)
+    assert outline.sha256 == file_digest(whole)
+    assert hollow.stat().st_size == whole.stat().st_size
+    assert pq.read_schema(hollow).equals(pq.read_schema(whole))
+    assert pq.read_metadata(hollow).num_rows == 1_000
+    with pytest.raises((OSError, pa.ArrowException)):
+        pq.read_table(hollow)
+    with pytest.raises(FileExistsError):
+        outline.write(whole)

@@ -12,7 +12,7 @@ import pytest
 import anonkit
 from anonkit.consumers.release_features import ReleaseFeatures
 from anonkit.published.recoding import MASK, UnchangedAxis, recoding_from_dict, with_levels
-from anonkit.published.recoding.label_parts import labels_of
+from anonkit.published.recoding.recodings import labels_of
 
 RELEASES: dict[str, dict[str, Any]] = {
     "rfka": {"target": "y", "trees": 5, "max_suppression": 0.3},

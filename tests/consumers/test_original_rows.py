@@ -15,7 +15,7 @@ from anonkit.published.recoding import (
     Grouping,
     IntervalAxis,
 )
-from anonkit.published.recoding.label_parts import labels_of
+from anonkit.published.recoding.recodings import labels_of
 from tests.published.recoding.small_recodings import boxes_of
 
 AGE = IntervalAxis(name="age", cuts=(20, 40), has_missing=True)
