@@ -229,6 +229,7 @@ UNKNOWN: dict[str, Callable[[Path], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.quick_cases("no ledger", "another ledger", "a seed")
 @pytest.mark.parametrize("case", UNKNOWN.values(), ids=UNKNOWN)
 def test_what_cannot_be_recognised_is_in_the_way(output: Path, case: Callable[[Path], dict[str, Any]]) -> None:
     """Without the ledger that knows it, the release is a file that exists."""
@@ -376,6 +377,7 @@ def test_a_release_in_memory_is_always_made(tmp_path: Path) -> None:
     assert len(booked(tmp_path)) == 2
 
 
+@pytest.mark.slow
 def test_the_joint_view_does_not_count_a_release_against_itself(tmp_path: Path) -> None:
     """A k-anonymous release that is handed back meets no floor, and is one earlier release for the next."""
     more: dict[str, Any] = {"method": "mondrian", "accept_joint_k": 1}

@@ -53,7 +53,7 @@ def tables(draw: st.DrawFn) -> pa.Table:
     )
 
 
-@pytest.mark.quick_cases("rfka", "datafly")
+@pytest.mark.quick_cases("datafly")
 @pytest.mark.parametrize("method", METHODS)
 @given(table=tables(), k=st.integers(2, 4))
 @settings(max_examples=6)

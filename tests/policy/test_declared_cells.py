@@ -83,7 +83,7 @@ def test_integers_find_declared_categories_in_every_source(source: str, wanted: 
     assert release.params["columns"][0]["domain"] == {"categories": ["1", "2", "3", "4"]}
 
 
-@pytest.mark.slow_cases("mondrian")
+@pytest.mark.quick_cases("greedy-hamdist")
 @pytest.mark.parametrize("method", ["rfka", "mondrian", "greedy-hamdist"])
 def test_numbers_beyond_bounds_are_shown_as_the_bound(method: str) -> None:
     """Top and bottom coding, said in the report; no cut lies beyond a bound, and nothing beyond one is released.

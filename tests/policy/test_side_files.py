@@ -51,6 +51,7 @@ def written(folder: Path, name: str, encoding: str, *, packed: bool = False) -> 
     return path
 
 
+@pytest.mark.quick_cases("utf-16-t.csv-*", "*-t.csv-False", "cp1252-t.jsonl-True", "latin-1-t.tsv-False")
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("name", TEXTS)
 @pytest.mark.parametrize("encoding", WESTERN)
