@@ -94,6 +94,7 @@ def test_an_option_that_is_no_answer_is_refused(given: dict[str, str], error: ty
         GivenAnswers(**given, yes=True).ask(GUESSED)
 
 
+@pytest.mark.slow
 def test_the_policy_holds_the_answers_and_the_last_line_is_a_command(cli: Any, people: Path) -> None:
     """The policy loads as it is; the command recommended for named recipients is k-anonymity."""
     ran = cli(

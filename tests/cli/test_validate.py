@@ -230,6 +230,7 @@ def test_one_byte_is_told(cli: Any, released: Path) -> None:
     assert "hash:data" in ran.err
 
 
+@pytest.mark.slow
 def test_results_for_a_build_server(cli: Any, released: Path, tmp_path: Path) -> None:
     """--junit writes the checks beside what is shown, also when they fail."""
     path = tmp_path / "results.xml"
@@ -300,6 +301,7 @@ def test_the_junit_file_is_of_this_run_however_it_ended(
     assert sorted(one.name for one in tmp_path.glob(".results*")) == []
 
 
+@pytest.mark.slow
 def test_a_validation_that_is_killed_leaves_an_error(
     cli: Any, released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -323,6 +325,7 @@ def test_a_validation_that_is_killed_leaves_an_error(
         assert "q7secret9" not in path.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_junit_file_that_is_named_last_is_the_one(cli: Any, released: Path, tmp_path: Path) -> None:
     """As of every option: a command line with two leaves none of last week's where its result belongs."""
     other, path = tmp_path / "other.xml", tmp_path / "results.xml"

@@ -38,7 +38,7 @@ def rare(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.quick_cases("release")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "call", [pytest.param(one, marks=pytest.mark.slow if one == "compare" else ()) for one in CALLS]
 )

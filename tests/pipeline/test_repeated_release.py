@@ -309,6 +309,7 @@ def test_a_release_that_is_reused_is_signed_then(output: Path) -> None:
     assert {name: content for name, content in signed.items() if name in before} == before
 
 
+@pytest.mark.slow
 def test_the_dossier_of_a_release_that_is_reused_is_written_then(output: Path) -> None:
     """A missing dossier of these data is written; one that was written with the draw, or then, stays as it is."""
     before, folder = seen(output.parent), output.parent / "owner"
@@ -324,6 +325,7 @@ def test_the_dossier_of_a_release_that_is_reused_is_written_then(output: Path) -
     assert json.loads((folder / "owner.report.json").read_text())["data_sha256"] == sha256(output)
 
 
+@pytest.mark.slow
 def test_an_entry_for_catalogues_is_no_reason_to_draw_anew(tmp_path: Path) -> None:
     """An entry that was made with the release is there; otherwise it is made then, and nothing is charged."""
     output, ledger = tmp_path / "out.parquet", tmp_path / NAME

@@ -132,6 +132,7 @@ def test_outside_may_be_refused_or_missing(tmp_path: Path) -> None:
     assert released(strangers, Policy(columns=lenient)).report["rows"]["out"] > 300
 
 
+@pytest.mark.slow
 def test_the_next_batch_is_read_by_the_same_declaration(tmp_path: Path) -> None:
     """`apply` clamps, and finds categories by their decimal, in whatever the batch comes as."""
     released(text(TABLE, tmp_path, "csv"), output=tmp_path / "out.parquet")
