@@ -23,6 +23,7 @@ from tests.bundle.test_opened_targets import FORMS, OF_DAY, written
 from tests.pipeline.test_exporting import names
 
 
+@pytest.mark.slow
 def test_what_stands_there_is_replaced_only_when_forced(release: Path, tmp_path: Path) -> None:
     """A file, a table and the table of sidecars; other tables of a database stay."""
     base = tmp_path / "open.db"

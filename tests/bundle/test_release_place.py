@@ -379,7 +379,7 @@ def test_a_changed_copy_fails(copied: Path, capfd: pytest.CaptureFixture[str]) -
         assert "copy" in capfd.readouterr().err
 
 
-@pytest.mark.quick_cases("csv-.csv")
+@pytest.mark.slow
 @pytest.mark.parametrize(("form", "suffix"), COPIES.items())
 def test_the_command_finds_the_release_beside_a_copy(
     form: str, suffix: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]

@@ -14,6 +14,7 @@ import pytest
 from anonkit.cli import COMMANDS, anonkit
 
 
+@pytest.mark.slow
 def test_the_report_is_shown_in_plain_words(cli: Any, released: Path) -> None:
     """The claim, its limits and the key figures, from the data file, a sidecar, or the report alone."""
     out = cli("report", released).out

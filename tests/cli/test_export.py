@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 
+
+@pytest.mark.slow
 def test_a_release_is_written_as_csv(cli: Any, released: Path) -> None:
     """Its rows are those of the release, and a second export waits for --force."""
     target = released.with_name("copy.csv")

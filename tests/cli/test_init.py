@@ -130,6 +130,7 @@ def test_an_option_that_is_no_answer_is_refused(given: dict[str, str], error: ty
         GivenAnswers(**given, yes=True).ask(GUESSED)
 
 
+@pytest.mark.slow
 def test_the_policy_holds_the_answers_and_the_last_line_is_a_command(cli: Any, people: Path) -> None:
     """The policy loads as it is; the command recommended for named recipients is k-anonymity."""
     ran = cli(
@@ -164,6 +165,7 @@ def test_for_anyone_noise_is_recommended(cli: Any, people: Path) -> None:
     assert Policy.load("policy.toml").column("outcome").is_sensitive
 
 
+@pytest.mark.slow
 def test_the_recommended_command_names_what_it_still_needs(cli: Any, people: Path) -> None:
     """Noise needs domains, which a draft leaves open: the columns are named, and with them the last line works."""
     ran = cli(

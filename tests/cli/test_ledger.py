@@ -31,6 +31,7 @@ def test_a_budget_without_bound_is_said_in_words(cli: Any, table: Path, released
     assert "in: epsilon 0 spent, the budget has no bound" in cli("ledger", released).out
 
 
+@pytest.mark.slow
 def test_machines_get_every_release(
     cli: Any, table: Path, released: Path, quick: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

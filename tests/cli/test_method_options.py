@@ -181,6 +181,7 @@ def test_methods_lists_and_describes(cli: Any) -> None:
     assert {each["name"] for each in cli("methods", "--json").document["methods"]} == {"left", "right"}
 
 
+@pytest.mark.quick_cases("rfka", "mdav", "rr", "dp-forest", "dp-marginals", "dp-tables", "safepub")
 @pytest.mark.parametrize("method", METHODS)
 def test_every_parameter_of_every_method_is_an_option(cli: Any, method: str) -> None:
     """Each is in the whole help of `release` and in `methods NAME`; no option of the command hides one."""

@@ -83,6 +83,7 @@ def test_a_test_table_may_be_a_sheet(cli: Any, workbook: Path, table: Path) -> N
     assert scores[0]["accuracy"] is not None
 
 
+@pytest.mark.slow
 def test_a_recipe_has_the_same_words(cli: Any, workbook: Path) -> None:
     """`sheet` and `header_row` are keys; a key of another type is refused."""
     recipe = workbook.with_name("recipe.toml")

@@ -86,6 +86,7 @@ def test_a_raw_table_under_the_name_of_a_release_is_held(
     assert "is not the table of the release" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_parts_of_a_release_pass(table: Path, tmp_path: Path) -> None:
     """Every file of a folder of data belongs to its release; one that was slipped in makes all of them strange."""
     output = tmp_path / "folder" / "out.parquet"

@@ -21,6 +21,7 @@ def _report(output: Path) -> Any:
     return json.loads(output.with_suffix(".report.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_the_option_goes_before_the_policy(cli: Any, table: Path) -> None:
     """Report, page, terminal and JSON name them; what nobody declares is no key; the release validates."""
     output, policy = table.with_name("out.parquet"), table.with_name("meant.toml")

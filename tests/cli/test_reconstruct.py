@@ -116,6 +116,7 @@ def test_a_changed_loss_is_found(cli: Any, bank: Path) -> None:
     assert {"hash:report", "epsilon", "budget"} <= failed
 
 
+@pytest.mark.slow
 def test_the_estimator_is_chosen_and_told(cli: Any, bank: Path) -> None:
     """Shares shrunk by their noise unless another estimator is requested; the output says which."""
     assert released(cli, bank, "--method", "errph", "--p-keep", "0.6", "--bins", "8").code == 0

@@ -50,6 +50,7 @@ def test_a_release_is_five_files_and_one_object(cli: Any, table: Path, quick: tu
     assert document["method"]["parameters"]["k"] == 3
 
 
+@pytest.mark.slow
 def test_people_read_what_was_promised_and_done(
     cli: Any, table: Path, quick: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,6 +135,7 @@ def test_a_release_is_replaced_with_force_only(cli: Any, table: Path, released: 
     assert sorted(path.name for path in table.parent.iterdir()) == sorted(path.name for path in before)
 
 
+@pytest.mark.slow
 def test_the_same_command_again_makes_nothing(
     cli: Any, table: Path, released: Path, quick: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,6 +155,7 @@ def test_the_same_command_again_makes_nothing(
     assert listed.count("mondrian") == 1
 
 
+@pytest.mark.slow
 def test_files_that_were_changed_are_a_broken_promise(
     cli: Any, table: Path, released: Path, quick: tuple[str, ...]
 ) -> None:
@@ -233,6 +236,7 @@ def test_missing_values_are_treated_as_said(cli: Any, table: Path, missing: str,
         assert "'age' has 4 missing values" in ran.err
 
 
+@pytest.mark.slow
 def test_a_unit_column_counts_people(cli: Any, table: Path) -> None:
     """With --unit k counts people, required and reached, and the column is not released."""
     output = table.with_name("out.parquet")

@@ -424,6 +424,7 @@ QUICK = (
 """Those that are tried whenever tests run; the others are slow together."""
 
 
+@pytest.mark.quick_cases("coarser*")
 @pytest.mark.parametrize(
     "seen", [pytest.param(seen, id=seen[:40], marks=[] if seen in QUICK else pytest.mark.slow) for seen in CASES]
 )

@@ -142,6 +142,7 @@ def test_elsewhere_the_same_is_said_without_counts(
     assert (out == "") is ("-q" in more)
 
 
+@pytest.mark.slow
 def test_without_a_terminal_only_owner_shows_the_block(cli: Any, policy: Path, table: Path) -> None:
     """A pipe is no terminal; --owner shows it anywhere, with -q too."""
     plain = cli(*asked(policy, table, *K))
@@ -153,6 +154,7 @@ def test_without_a_terminal_only_owner_shows_the_block(cli: Any, policy: Path, t
         assert OWNER_HEADING not in shown.out
 
 
+@pytest.mark.slow
 def test_json_has_warnings_without_counts(terminal: Terminal, policy: Path, table: Path) -> None:
     """The document may be kept by any user: `warnings` as elsewhere, the counts on the terminal alone."""
     _, out, err = terminal(*asked(policy, table, *K, "--json"))
@@ -246,6 +248,7 @@ def test_no_measure_of_the_owner_is_outside_the_block_under_noise(
     assert bool(full.owner_lines) <= (is_declared or not quiet)
 
 
+@pytest.mark.slow
 def test_a_release_with_two_secrets_is_one_screen(table: Path, policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At 100 columns at most 25 lines, with the promise and the risk of what is known at most among them."""
     monkeypatch.setenv("COLUMNS", "100")
@@ -260,6 +263,7 @@ def test_a_release_with_two_secrets_is_one_screen(table: Path, policy: Path, mon
         assert any(line.startswith(label) for line in lines)
 
 
+@pytest.mark.slow
 def test_what_to_expect_of_the_next_batch_is_the_owners(terminal: Terminal, policy: Path, table: Path) -> None:
     """In the block alone: neither on stdout, nor in the document, nor in any file that is handed out."""
     _, out, err = terminal(*asked(policy, table, *K))

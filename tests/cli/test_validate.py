@@ -100,7 +100,7 @@ def test_what_is_missing_cannot_be_checked(cli: Any, released: Path, suffix: str
     assert ran.err.startswith("Error: ")
 
 
-@pytest.mark.quick_cases(".params.json-{}", ".report.json-\\xff\\xfe", ".datapackage.json-[[]1]", ".parquet-")
+@pytest.mark.quick_cases(".params.json-*", ".parquet-*")
 @pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b"\xff\xfe", b'{"format": "anonkit-report/1"}'])
 @pytest.mark.parametrize("suffix", [".params.json", ".report.json", ".datapackage.json", ".parquet"])
 def test_a_damaged_file_is_named_without_a_traceback(cli: Any, released: Path, suffix: str, content: bytes) -> None:
@@ -230,6 +230,7 @@ def test_one_byte_is_told(cli: Any, released: Path) -> None:
     assert "hash:data" in ran.err
 
 
+@pytest.mark.slow
 def test_results_for_a_build_server(cli: Any, released: Path, tmp_path: Path) -> None:
     """--junit writes the checks beside what is shown, also when they fail."""
     path = tmp_path / "results.xml"
@@ -281,6 +282,7 @@ ENDINGS: dict[str, tuple[int, tuple[str, ...], BaseException | None, str]] = {
 }
 
 
+@pytest.mark.quick_cases("an unreadable release", "a fault of ours")
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_the_junit_file_is_of_this_run_however_it_ended(
     ending: str, cli: Any, released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -299,6 +301,7 @@ def test_the_junit_file_is_of_this_run_however_it_ended(
     assert sorted(one.name for one in tmp_path.glob(".results*")) == []
 
 
+@pytest.mark.slow
 def test_a_validation_that_is_killed_leaves_an_error(
     cli: Any, released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -322,6 +325,7 @@ def test_a_validation_that_is_killed_leaves_an_error(
         assert "q7secret9" not in path.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_junit_file_that_is_named_last_is_the_one(cli: Any, released: Path, tmp_path: Path) -> None:
     """As of every option: a command line with two leaves none of last week's where its result belongs."""
     other, path = tmp_path / "other.xml", tmp_path / "results.xml"
@@ -330,6 +334,7 @@ def test_the_junit_file_that_is_named_last_is_the_one(cli: Any, released: Path, 
     assert _told(path)[3] == "USAGE"
 
 
+@pytest.mark.quick_cases(".report.json")
 @pytest.mark.parametrize("suffix", [".parquet", ".report.html", ".report.json"])
 def test_a_junit_file_replaces_nothing_but_a_junit_file(cli: Any, released: Path, suffix: str) -> None:
     """If the name of the file was forgotten the option takes that of the release: its files are left alone."""

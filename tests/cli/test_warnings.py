@@ -38,7 +38,7 @@ def rare(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.quick_cases("release")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "call", [pytest.param(one, marks=pytest.mark.slow if one == "compare" else ()) for one in CALLS]
 )
@@ -72,6 +72,7 @@ def test_nothing_is_warned_of_on_the_terminal(rare: Path) -> None:
     assert "sklearn" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_recount_ends_without_a_word_of_the_database(rare: Path, tmp_path: Path) -> None:
     """DuckDB lists on stderr what is open as the interpreter ends: a receiver would read it below the verdict."""
     out = tmp_path / "out.parquet"

@@ -114,6 +114,7 @@ RELEASES = {
 }
 
 
+@pytest.mark.quick_cases("*check_classifiers_*", "*pickle*", "*check_fit2d*", "*cloneable*", "*nan_inf*")
 @parametrize_with_checks([NaiveBayes()])
 def test_scikit_learn_finds_an_estimator(estimator: Any, check: Any) -> None:
     """Every check scikit-learn has for classifiers, on arrays of numbers."""
@@ -438,6 +439,7 @@ def test_constant_noise_free_columns_do_not_fail() -> None:
         assert np.all(np.isfinite(model.predict_proba(truth)))
 
 
+@pytest.mark.slow
 def test_the_consumer_needs_neither_forests_nor_the_owners_code() -> None:
     """Importing, training and predicting loads no forest, no engine, no method, no Spark."""
     code = (

@@ -50,6 +50,7 @@ def test_a_pattern_finds_releases_and_nothing_else(published: Path) -> None:
     assert found == [f"{published}/one.parquet", f"{published}/two.parquet", "absent.parquet"]
 
 
+@pytest.mark.slow
 def test_valid_releases_are_shown(published: Path, run: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     """No annotation; the page of the run has checks and promise of each; the pages are named for the artifact."""
     assert main(["--k=5", "--l=", "--t=", "--signed-by=", "--", f"{published}/*.parquet"], run) == 0

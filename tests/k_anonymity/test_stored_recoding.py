@@ -62,6 +62,7 @@ def test_k_is_counted_anew_in_the_next_batch(earlier: Path) -> None:
     assert release.report["rows"]["out"] + release.report["rows"]["suppressed"] == 3_000
 
 
+@pytest.mark.quick_cases("mondrian")
 def test_a_batch_without_a_target_is_recoded_too(earlier: Path) -> None:
     """The value of new customers that are to be scored is unknown yet."""
     batch = bank_customers(3_000, seed=2).drop_columns(["customer_value"])

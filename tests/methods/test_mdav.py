@@ -215,6 +215,7 @@ def test_groups_that_are_not_diverse_join_the_nearest(tmp_path: Path) -> None:
     assert anonkit.validate(tmp_path / "out.parquet", l=2).passed
 
 
+@pytest.mark.quick_cases("table0-*", "table4-*", "table8-*", "table10-*")
 @pytest.mark.parametrize(
     ("table", "shown"),
     [

@@ -113,6 +113,7 @@ def test_without_a_target_columns_are_shown_in_as_much_detail_as_pays() -> None:
     assert {"who", "ill"}.isdisjoint(release.to_arrow().column_names)
 
 
+@pytest.mark.slow
 def test_the_same_cells_read_from_a_text_file_show_the_same(tmp_path: Path) -> None:
     """Every cell is read for itself: typed or spelled, the seed draws the same rows."""
     people().to_pandas().to_csv(tmp_path / "in.csv", index=False)
@@ -164,6 +165,7 @@ def test_the_rows_of_a_next_batch_are_drawn_anew(tmp_path: Path) -> None:
         anonkit.apply(tmp_path / "out.parquet", people(), ledger=None)
 
 
+@pytest.mark.slow
 def test_the_owner_is_told_what_the_release_leaves_and_can_attack_it(tmp_path: Path) -> None:
     """A dossier with every column before and after, and an audit of the rows that are shown."""
     out = tmp_path / "out.parquet"
@@ -174,6 +176,7 @@ def test_the_owner_is_told_what_the_release_leaves_and_can_attack_it(tmp_path: P
     assert audit.attacks
 
 
+@pytest.mark.slow
 def test_the_engine_counts_a_table_that_is_too_large_to_hold() -> None:
     """For any limit of rows in memory the same rows are shown."""
     found = []

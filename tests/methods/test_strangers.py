@@ -142,6 +142,7 @@ def test_the_page_shows_the_file_of_the_package() -> None:
     assert text.partition("\n")[2] == shown
 
 
+@pytest.mark.quick_cases("joint-histogram", "lock-step")
 @pytest.mark.usefixtures("_installed")
 @pytest.mark.parametrize("name", METHODS)
 def test_a_stranger_is_released_booked_explained_and_validated_without_its_package(

@@ -86,6 +86,7 @@ def test_an_installed_method_is_known_like_one_of_ours() -> None:
         make_method(NAME, {"k": 5, "max_suppression": -1})
 
 
+@pytest.mark.slow
 def test_commands_know_it_and_its_release_validates(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

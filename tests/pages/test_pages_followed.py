@@ -60,12 +60,7 @@ def test_a_page_runs_by_the_letter(name: str, tmp_path: Path, request: pytest.Fi
     assert OWN_WARNING.findall(reader.shown) == []
 
 
-@pytest.mark.slow_cases(
-    "docs/reference/policy.md",
-    "docs/how-to/dates-times-and-places.md",
-    "docs/how-to/release-several-tables.md",
-    "docs/how-to/state-risk-in-a-population.md",
-)
+@pytest.mark.quick_cases("docs/methods/rr.md", "docs/reference/cli.md")
 @pytest.mark.parametrize("name", QUICK)
 def test_a_quick_page_runs_in_the_gate(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str],

@@ -43,7 +43,7 @@ METHODS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.quick_cases("datafly")
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_a_batch_keeps_every_column_and_features_take_every_label(method: str, tmp_path: Path) -> None:
     """Also where so few rows come that a column shows `*` alone; a batch of the batch has them, too."""

@@ -210,6 +210,7 @@ def released(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     return folder
 
 
+@pytest.mark.quick_cases("datafly", "dp-nb")
 def test_only_the_owner_can_read_it_and_nothing_of_it_is_handed_out(released: Path) -> None:
     """Files 0600 in a folder 0700 that was made for them; no file of the release, and no signature, knows of it."""
     own, out = released / "own", released / "out"

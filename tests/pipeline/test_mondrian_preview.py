@@ -125,7 +125,7 @@ def _asked(folder: Path, n_rows: int, *, recipe: bool = False) -> list[str]:
     return ["release", str(path), str(out), "--policy", str(policy), "--trees", "20", "--no-ledger", "--no-utility"]
 
 
-@pytest.mark.quick_cases("release")
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", [False, True], ids=["release", "run"])
 def test_the_owner_alone_reads_it(tmp_path: Path, capfd: pytest.CaptureFixture[str], recipe: bool) -> None:
     """On the terminal with the owner's figures, after a dry run too, and in no file of the release."""

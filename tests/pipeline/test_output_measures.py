@@ -87,6 +87,7 @@ def test_the_owner_is_told_what_the_source_was(table: pa.Table) -> None:
     assert (found["classes"], found["k"]) == (len(sizes), min(sizes.values()))
 
 
+@pytest.mark.slow
 def test_of_people_the_source_is_counted_in_people() -> None:
     """With a unit column classes are as large as the people in them, however many rows they have."""
     table = bank_customers(240, seed=2, rows_per_customer=3).select(["customer_id", "age", "income", "customer_value"])
@@ -112,6 +113,7 @@ def _labelled(labels: Sequence[Any], answer: Sequence[Any]) -> pa.Table:
     return pa.table({"group": answer, "label": labels})
 
 
+@pytest.mark.slow
 def test_a_target_that_a_column_tells_is_predicted_and_another_is_not() -> None:
     """A known target gives accuracy and area 1, a coin the share of the commonest; the majority is that of the rows."""
     labels = ["yes" if at % 3 else "no" for at in range(1_500)]

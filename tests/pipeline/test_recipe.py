@@ -21,7 +21,7 @@ LONG = re.compile("spark|adult-(diffprfs|mondrian|paper)")
 """A cluster, and methods that other recipes release smaller tables by."""
 
 
-@pytest.mark.quick_cases("hospital-dp-tables", "survey-mondrian")
+@pytest.mark.quick_cases("hospital-dp-tables")
 @pytest.mark.parametrize(
     "path",
     [pytest.param(path, marks=pytest.mark.slow if LONG.search(path.stem) else ()) for path in RECIPES],
@@ -72,7 +72,7 @@ def _run_in_turn_and_again(folder: Path, names: list[str]) -> None:
         assert recipe.output.place.folder.is_relative_to(folder / "out" / name)
 
 
-@pytest.mark.quick_cases("bank-ppnb*")
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [["bank-ppnb", "bank-spark"], ["bank-spark", "bank-ppnb"]], ids="-then-".join)
 def test_two_recipes_on_the_same_rows_run_in_one_checkout(checkout: Path, names: list[str]) -> None:
     """Both randomize the same simulated customers; neither is in the other's way, in any order, nor the second time."""

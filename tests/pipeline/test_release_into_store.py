@@ -264,6 +264,7 @@ def test_an_apply_finds_the_ledger_by_the_pointer_in_the_store(
             anonkit.apply(OUT, TABLE, output="s3://bucket/b.parquet", dataset="customers", utility=False, **more)
 
 
+@pytest.mark.slow
 def test_a_store_that_takes_no_pointer_takes_the_release(
     bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -181,6 +181,7 @@ MISTYPED: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.quick_cases("*-mondrian-False", "*-dp-nb-False", "the target-*-True")
 @pytest.mark.parametrize("declared", [True, False])
 @pytest.mark.parametrize(
     "name", ["mondrian", "rr", "errph", "trr", "safepub", "dp-nb", "dp-forest", "dp-marginals", "edprf"]

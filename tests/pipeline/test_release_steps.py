@@ -25,7 +25,7 @@ def _numbers() -> tuple[pa.Table, Policy]:
     return table, Policy.from_dict({"columns": columns})
 
 
-@pytest.mark.quick_cases("datafly", "dp-nb", "dp-tree", "rr", "safepub")
+@pytest.mark.quick_cases("datafly", "dp-nb")
 @pytest.mark.parametrize("name", method_names())
 def test_every_method_names_its_steps(name: str) -> None:
     """In their order, none left out and none made up."""

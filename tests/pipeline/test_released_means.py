@@ -123,6 +123,7 @@ def test_a_person_with_nearly_all_of_a_sum_is_withheld(tmp_path: Path) -> None:
     assert anonkit.validate(release).passed
 
 
+@pytest.mark.slow
 def test_the_next_batch_shows_its_own_means(tmp_path: Path) -> None:
     """`apply` computes them on the batch, and people are those of the batch."""
     ask(tmp_path / "out.parquet")
@@ -153,6 +154,7 @@ def test_rows_of_people_in_parts_with_a_copy(tmp_path: Path) -> None:
     assert ask(None, table, policy=policy).save(tmp_path / "held.parquet").to_arrow().num_rows == TABLE.num_rows
 
 
+@pytest.mark.slow
 def test_models_learn_from_it_as_from_bounds(tmp_path: Path) -> None:
     """`ReleaseFeatures` reads the labels that the bounds represent: no feature is a mean, since test rows have none."""
     release = ask(tmp_path / "out.parquet")

@@ -307,6 +307,7 @@ def test_cells_that_are_no_weights_refuse_the_table(cells: list[Any], words: str
         anonkit.risk(table, policy=policy(ROLES))
 
 
+@pytest.mark.slow
 def test_rows_without_a_weight_may_be_left_out() -> None:
     """`missing = "drop"`, counted in the report."""
     table = sampled(200).set_column(4, "w", pa.array([None, None, *[2.5] * 198]))

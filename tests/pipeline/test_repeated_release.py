@@ -229,6 +229,7 @@ UNKNOWN: dict[str, Callable[[Path], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.quick_cases("no ledger", "another ledger", "a seed")
 @pytest.mark.parametrize("case", UNKNOWN.values(), ids=UNKNOWN)
 def test_what_cannot_be_recognised_is_in_the_way(output: Path, case: Callable[[Path], dict[str, Any]]) -> None:
     """Without the ledger that knows it, the release is a file that exists."""
@@ -308,6 +309,7 @@ def test_a_release_that_is_reused_is_signed_then(output: Path) -> None:
     assert {name: content for name, content in signed.items() if name in before} == before
 
 
+@pytest.mark.slow
 def test_the_dossier_of_a_release_that_is_reused_is_written_then(output: Path) -> None:
     """A missing dossier of these data is written; one that was written with the draw, or then, stays as it is."""
     before, folder = seen(output.parent), output.parent / "owner"
@@ -323,6 +325,7 @@ def test_the_dossier_of_a_release_that_is_reused_is_written_then(output: Path) -
     assert json.loads((folder / "owner.report.json").read_text())["data_sha256"] == sha256(output)
 
 
+@pytest.mark.slow
 def test_an_entry_for_catalogues_is_no_reason_to_draw_anew(tmp_path: Path) -> None:
     """An entry that was made with the release is there; otherwise it is made then, and nothing is charged."""
     output, ledger = tmp_path / "out.parquet", tmp_path / NAME
@@ -376,6 +379,7 @@ def test_a_release_in_memory_is_always_made(tmp_path: Path) -> None:
     assert len(booked(tmp_path)) == 2
 
 
+@pytest.mark.slow
 def test_the_joint_view_does_not_count_a_release_against_itself(tmp_path: Path) -> None:
     """A k-anonymous release that is handed back meets no floor, and is one earlier release for the next."""
     more: dict[str, Any] = {"method": "mondrian", "accept_joint_k": 1}

@@ -68,6 +68,7 @@ def test_every_key_holds(method: str, tmp_path: Path) -> None:
     assert counted["k_anonymity_key:age, sex"] == (rarest(table, ["age", "sex"]), 40)
 
 
+@pytest.mark.slow
 def test_without_the_keys_they_would_not_hold(tmp_path: Path) -> None:
     """The same search breaks one of them, so that the larger groups are their doing."""
     out = tmp_path / "out.parquet"

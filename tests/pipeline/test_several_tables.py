@@ -184,6 +184,7 @@ def adversary(folder: Path) -> tuple[int, int]:
     return 64, 8
 
 
+@pytest.mark.quick_cases("rfka")
 @pytest.mark.parametrize("method", ["rfka", "mondrian"])
 def test_an_adversary_who_knows_two_rows_is_stopped_or_told_of(tmp_path: Path, method: str) -> None:
     """A ward is shared by 15 people, a pair of wards by two at most: one reading says so, the other repairs it."""
@@ -295,7 +296,7 @@ def test_what_differential_privacy_needs_is_asked_for_before_a_row_is_read(
         Recipe.load(tmp_path / "r.toml").run()
 
 
-@pytest.mark.quick_cases("-False")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("head", "is_countable"),
     [("", False), ("whole_person = false\nrows_per_person = 2\n", False), ("whole_person = false\n", True)],

@@ -48,7 +48,7 @@ def _agrees(made: anonkit.Release, fewest: int = 2) -> None:
         assert "values" not in entry or set(entry["values"]) == found
 
 
-@pytest.mark.quick_cases("200-rfka")
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("rows", [pytest.param(100_000, marks=pytest.mark.slow), 200])
 def test_released_values_are_those_of_the_table(method: str, rows: int, tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_released_values_are_those_of_the_table(method: str, rows: int, tmp_path
         assert anonkit.validate(made.place.file(".parquet")).passed  # type: ignore[union-attr]
 
 
-@pytest.mark.quick_cases("rfka")
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_a_batch_in_which_a_column_is_constant_keeps_it(method: str, tmp_path: Path) -> None:
     """apply: a column that shows one value in the next batch stays, so that both tables have the same columns."""

@@ -53,7 +53,7 @@ def tables(draw: st.DrawFn) -> pa.Table:
     )
 
 
-@pytest.mark.quick_cases("rfka", "datafly")
+@pytest.mark.quick_cases("datafly")
 @pytest.mark.parametrize("method", METHODS)
 @given(table=tables(), k=st.integers(2, 4))
 @settings(max_examples=6)
@@ -217,6 +217,7 @@ def test_a_class_that_loses_clearly_more_stands_out_and_a_few_rows_do_not() -> N
     assert _standing_out({"pos": 30, "neg": 3000}, {"pos": 30}) == ["pos"]
 
 
+@pytest.mark.slow
 def test_a_target_that_has_nothing_to_do_with_it_does_not_shout() -> None:
     """Rows left out at random, of ten classes of any size: fewer than the stated share of tables name one."""
     random = np.random.default_rng(5)
@@ -232,6 +233,7 @@ def test_a_target_that_has_nothing_to_do_with_it_does_not_shout() -> None:
     assert EXCESS >= 10
 
 
+@pytest.mark.slow
 def test_of_many_classes_those_that_lost_most_are_listed() -> None:
     """At most fifty, and how many more there are; a target that is a number is shown by its quarters."""
     read = {f"class {at:03}": 10 + at for at in range(70)}

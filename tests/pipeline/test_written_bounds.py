@@ -104,6 +104,7 @@ def test_the_dossier_of_a_stored_release_measures_the_same(both: dict[str, anonk
     assert "distance" in str(changes["bounds"])
 
 
+@pytest.mark.quick_cases("bounds")
 @pytest.mark.parametrize("earlier", ["labels", "bounds"])
 def test_the_next_batch_is_recoded_alike(both: dict[str, anonkit.Release], earlier: str, tmp_path: Path) -> None:
     """Either form recodes the next batch, which is shown as requested, and validates."""
@@ -135,6 +136,7 @@ def test_it_is_handed_back_when_it_is_asked_again(tmp_path: Path) -> None:
         ask(output, cells="labels", ledger=tmp_path / "l.sqlite")
 
 
+@pytest.mark.slow
 def test_in_memory_in_parts_and_of_people(tmp_path: Path) -> None:
     """A release in memory and one of several files show bounds too; people are counted as they are of labels."""
     held = ask(None)
@@ -217,6 +219,7 @@ def test_spark_writes_the_same(both: dict[str, anonkit.Release], tmp_path: Path)
     assert rows(release.to_arrow()) == rows(both["bounds"].to_arrow())
 
 
+@pytest.mark.slow
 def test_a_place_for_missing_that_no_row_has_is_in_nobodys_way(tmp_path: Path) -> None:
     """A recoding found on a sample has room for missing: bounds are refused for what rows show alone."""
     release = ask(tmp_path / "out.parquet", search_rows=150)

@@ -141,6 +141,7 @@ def test_every_method_refuses_it(method: str, tmp_path: Path) -> None:
         _released(_csv(_cells("bounds", "500", 11), tmp_path), _policy(tmp_path, DECLARED["bounds"]), method=method)
 
 
+@pytest.mark.quick_cases("*clamp*")
 @pytest.mark.parametrize("said", ['outside = "clamp"', 'outside = "missing"', "accept_outside = 1"])
 def test_the_column_may_say_that_all_are_read_so(said: str, tmp_path: Path) -> None:
     """Then no share is too large; the next batch is read alike."""
@@ -152,6 +153,7 @@ def test_the_column_may_say_that_all_are_read_so(said: str, tmp_path: Path) -> N
     assert again.report["rows"]["out"] == N
 
 
+@pytest.mark.slow
 def test_the_next_batch_has_the_same_limit(tmp_path: Path) -> None:
     """Read by the params of the release; the share that the column declares goes with them."""
     policy = _policy(tmp_path, "age = { bounds = [0, 99], accept_outside = 0.1 }")

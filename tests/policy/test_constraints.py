@@ -176,6 +176,7 @@ def test_methods_that_draw_no_rows_by_the_rules_say_so(method: str) -> None:
     assert not any("CONDITIONAL" in text for text in release.report["guarantee"]["assumptions"])
 
 
+@pytest.mark.slow
 def test_true_rows_are_as_they_are() -> None:
     """A k-anonymous release has nothing to do with rules."""
     release = anonkit.release(people(), method="mondrian", k=5, policy=policy(determines("city", "land", level=1)))

@@ -83,7 +83,7 @@ def test_integers_find_declared_categories_in_every_source(source: str, wanted: 
     assert release.params["columns"][0]["domain"] == {"categories": ["1", "2", "3", "4"]}
 
 
-@pytest.mark.slow_cases("mondrian")
+@pytest.mark.quick_cases("greedy-hamdist")
 @pytest.mark.parametrize("method", ["rfka", "mondrian", "greedy-hamdist"])
 def test_numbers_beyond_bounds_are_shown_as_the_bound(method: str) -> None:
     """Top and bottom coding, said in the report; no cut lies beyond a bound, and nothing beyond one is released.
@@ -132,6 +132,7 @@ def test_outside_may_be_refused_or_missing(tmp_path: Path) -> None:
     assert released(strangers, Policy(columns=lenient)).report["rows"]["out"] > 300
 
 
+@pytest.mark.slow
 def test_the_next_batch_is_read_by_the_same_declaration(tmp_path: Path) -> None:
     """`apply` clamps, and finds categories by their decimal, in whatever the batch comes as."""
     released(text(TABLE, tmp_path, "csv"), output=tmp_path / "out.parquet")

@@ -51,6 +51,7 @@ def written(folder: Path, name: str, encoding: str, *, packed: bool = False) -> 
     return path
 
 
+@pytest.mark.quick_cases("utf-16-t.csv-*", "*-t.csv-False", "cp1252-t.jsonl-True", "latin-1-t.tsv-False")
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("name", TEXTS)
 @pytest.mark.parametrize("encoding", WESTERN)
@@ -77,6 +78,7 @@ def test_the_hint_names_the_encoding_that_fits(name: str, encoding: str, hint: s
     assert read(path, Policy(encoding=hint))["age"] == [0, 1, 2, 3]
 
 
+@pytest.mark.slow
 def test_what_is_late_in_a_file_decides_too(tmp_path: Path) -> None:
     """A byte that is no letter of cp1252 after a megabyte of plain text: Latin-1; zeros all over: no text at all."""
     plain = b"a,b\n" + b"1,2\n" * 400_000

@@ -139,6 +139,7 @@ quick = settings(
 )
 
 
+@pytest.mark.quick_cases("CSV", "JSON Lines")
 @pytest.mark.parametrize("source", UNTYPED)
 @quick
 @given(data=st.data())
@@ -150,6 +151,7 @@ def test_rows_of_a_file_are_coded_one_by_one(source: str, data: st.DataObject, t
     assert codes_of(write(rows, tmp_path)) == alone
 
 
+@pytest.mark.quick_cases("Parquet", "pandas")
 @pytest.mark.parametrize("source", TYPED_SOURCES)
 @quick
 @given(data=st.data())

@@ -155,6 +155,7 @@ def released(method: str, data: Any, **more: Any) -> anonkit.Release:
     return anonkit.release(data, method=method, policy=policy_of(method), ledger=None, **{**SETTINGS[method], **more})
 
 
+@pytest.mark.quick_cases("rr", "errph", "dp-forest", "dp-marginals", "dp-nb", "dp-tables", "edprf", "c45-arithmetic")
 @pytest.mark.parametrize("method", PRIVATE)
 def test_odd_tables_end_as_plain_ones_do(
     method: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

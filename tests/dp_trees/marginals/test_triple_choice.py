@@ -59,6 +59,7 @@ def tables_of(layout: ColumnLayout, rule: TripleRule, rows: Rows) -> dict[Any, n
     return dict(counts.split(counts.count(batch(rows))))
 
 
+@pytest.mark.quick_cases("2-3-4")
 @pytest.mark.parametrize(("classes", "cells", "most"), [(2, 3, 4), (3, 2, 4), (4, 2, 3)])
 def test_rows_that_come_and_go_move_a_relation_by_one_each(classes: int, cells: int, most: int) -> None:
     """All tables of up to so many rows: one row by one at most and by nearly one, two rows by two, replaced by two."""
