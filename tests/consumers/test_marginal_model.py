@@ -151,6 +151,7 @@ def test_two_children_of_one_parent_stay_uncorrelated_in_the_hands_of_a_receiver
         assert abs(np.corrcoef(given_parent["c1"], given_parent["c2"])[0, 1]) < 0.03
 
 
+@pytest.mark.slow
 def test_the_intervals_of_releases_hold_their_rows() -> None:
     """All that is measured of a table, over 20 releases of it: at least 95 % with a hair for chance."""
     codes = chain(3_000, SIZES, seed=2)

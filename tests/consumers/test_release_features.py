@@ -466,6 +466,7 @@ def test_only_k_anonymous_releases_have_such_cells(tmp_path: Path) -> None:
         ReleaseFeatures(tmp_path / "o.parquet").fit(frame)
 
 
+@pytest.mark.quick_cases("rfka")
 @pytest.mark.parametrize("method", ["rfka", "mondrian"])
 def test_bounds_in_the_file_have_the_features_of_labels(method: str, tmp_path: Path) -> None:
     """Rows that show intervals as two columns, in any library, are the labels they represent; so are recoded rows."""

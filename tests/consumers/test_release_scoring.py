@@ -99,7 +99,7 @@ def test_with_clear_values_the_score_is_unbiased() -> None:
     assert np.mean(naive) < true - 0.08
 
 
-@pytest.mark.quick_cases("ppnb")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rr", "ppnb"])
 def test_randomized_values_are_undone_too(name: str) -> None:
     """The cross-validated score is within .05 of the folds' accuracy on true rows, the plain one .3 below."""
@@ -116,6 +116,7 @@ def test_randomized_values_are_undone_too(name: str) -> None:
     assert np.mean(plain) < worth - 0.3
 
 
+@pytest.mark.quick_cases("rr", "ppnb")
 @pytest.mark.parametrize("name", list(SETTINGS))
 def test_scoring_on_answers_warns_and_on_true_rows_does_not(name: str) -> None:
     """Other rows of the same release warn, in `score` and in `predict`; true rows, with and without target, do not."""
@@ -162,6 +163,7 @@ def test_the_scorer_is_an_ordinary_object() -> None:
     assert "accuracy" in repr(scorer)
 
 
+@pytest.mark.slow
 def test_a_model_of_scikit_learn_is_scored_too() -> None:
     """Anything that predicts from a data frame of true values: the exported pipeline gets the model's own score."""
     rows, params = released(4_000, "rr")
@@ -204,6 +206,7 @@ def test_a_missing_label_class_and_missing_values_are_drawn() -> None:
     assert 0.6 < anonkit.release_scorer()(model, shown) < 0.75
 
 
+@pytest.mark.quick_cases("300")
 @pytest.mark.parametrize("n_rows", [300, 600, 1_500])
 def test_true_rows_raise_no_alarm_beside_few_answers(n_rows: int) -> None:
     """A row of `rr` answers one attribute: a small release has too few to distinguish answers from the truth."""

@@ -245,6 +245,7 @@ def test_under_central_privacy_no_cell_is_looked_at() -> None:
     assert CHECK not in {check["name"] for check in release.report["verification"]["checks"]}
 
 
+@pytest.mark.slow
 def test_the_next_batch_is_looked_at_too(tmp_path: Path) -> None:
     """`apply` refuses cells that the first batch did not have, and keeps the owner's word on those that it had."""
     plain, mails = shuffled(["a", "b"] * (ROWS // 2)), IDENTIFYING["e-mail"][0]

@@ -122,6 +122,7 @@ def test_what_no_recoding_reaches_is_a_choice_of_the_owner(method: str, tmp_path
     anonkit.release(few_people(), method=method, k=10, identifiers=["who"], target="y", unit="none", ledger=None)
 
 
+@pytest.mark.slow
 def test_the_command_line_asks_and_takes_the_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The first lines have the question; `--unit none` and `--unit A,B` answer; the exit code of a choice is 2."""
     csv.write_csv(VISITS, tmp_path / "visits.csv")

@@ -58,7 +58,7 @@ def smallest_class(path: Path) -> int:
     return min(Counter(tuple(row.items()) for row in table.to_pylist()).values())
 
 
-@pytest.mark.quick_cases("rfka", "incognito")
+@pytest.mark.quick_cases("incognito")
 @pytest.mark.parametrize("method", METHODS)
 def test_dates_are_released_by_parts_of_the_calendar(method: str, tmp_path: Path) -> None:
     """k rows share every combination in the file, the release validates, and no finer date is left in any file."""

@@ -361,7 +361,7 @@ def test_marks_are_of_the_key_and_the_row_number_alone() -> None:
     assert 0.15 < np.mean(marks[0]) < 0.25
 
 
-@pytest.mark.quick_cases("all labels")
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"all_labels": True}, {"unit": "number"}], ids=["all labels", "people"])
 def test_where_the_search_sees_all_labels_nothing_is_public(options: dict[str, Any], tmp_path: Path) -> None:
     """No figure and no rows to score, a person having several; the owner's comparison says what may have been seen."""

@@ -35,6 +35,7 @@ def table(seed: int, rows: int = 120) -> pa.Table:
     )
 
 
+@pytest.mark.quick_cases("rfka")
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow if name == "rfka, paper" else ()) for name in METHODS]
 )

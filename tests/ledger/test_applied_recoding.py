@@ -54,6 +54,7 @@ def test_one_new_person_is_not_given_away_in_another_folder(
     assert not (tmp_path / "2024-02" / NAME).exists()
 
 
+@pytest.mark.slow
 def test_copied_params_are_known(cli: Any, tmp_path: Path, rows: list[str], january: Path) -> None:
     """Mailed and renamed, they are still those of release 1."""
     copy = tmp_path / "mail" / "recoding.params.json"
@@ -147,6 +148,7 @@ def test_a_container_whose_home_dies_is_noticed(
     assert cli("release", table, january.with_name("c.parquet"), *QUICK).code == 0
 
 
+@pytest.mark.slow
 def test_two_users_on_one_server_notice_each_other(
     cli: Any, tmp_path: Path, january: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -106,7 +106,7 @@ def test_columns_are_recoded_one_by_one_where_no_box_meets_the_model(monkeypatch
     assert _recoding(corners()) == "global"
 
 
-@pytest.mark.quick_cases("classes")
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["classes", "number"])
 def test_the_next_batch_is_recoded_by_the_boxes(target: str, tmp_path: Any) -> None:
     """Rows of the release, recoded again, are those that the release shows; a number guides as classes do."""

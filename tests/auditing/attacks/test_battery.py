@@ -51,6 +51,7 @@ def renamed(table: pa.Table) -> pa.Table:
     return pa.table(columns).take(pa.array(range(table.num_rows - 1, -1, -1)))
 
 
+@pytest.mark.slow
 def test_the_source_itself_is_at_risk_in_every_way(source: pa.Table) -> None:
     """Every attack finds the identity release; keys and limits are those of the contract."""
     found = audit(source, source)
