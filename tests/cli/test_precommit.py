@@ -111,7 +111,7 @@ def test_the_page_names_hooks_that_there_are(repository: Path) -> None:
     offered = yaml.safe_load((repository / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     assert source.keys() == {"repo", "hooks"}
     assert source["repo"] == "local"
-    pinned = {"additional_dependencies": ["anonkit==0.1.0"]}
+    pinned = {"additional_dependencies": ["anonkit==0.2.0"]}
     assert source["hooks"] == [
         {**{key: value for key, value in hook.items() if key != "description"}, **pinned} for hook in offered
     ]
