@@ -9,6 +9,7 @@ Consistency of a release's entries for catalogues and registries with its other 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 
+_VERSION = re.compile(r"\d{1,4}(\.\d{1,4}){1,3}")
 _SAME = "the same"
 _UNREADABLE = "unreadable"
 _DIFFERENCES = {
@@ -344,13 +346,27 @@ def _validate_release(
     descriptor = read_descriptor(place)
     known = (*hash_checks(place, descriptor), *signed)
     progress(VALIDATION_STEPS[1], 0.0)
+    noted: tuple[str, ...] = ()
     try:
-        contents = _validate_contents(place, load_place(place, untouched=True), descriptor, requested)
-    except (EngineError, ReleaseFormatError, MemoryError):
-        if all(check.passed for check in known):
-            raise
-        return Validation(checks=known, disclosure=None)  # a changed file need not be readable any more
-    return replace(contents, checks=(*known, *contents.checks))
+        release = load_place(place, untouched=True)
+        noted = tuple(_other_version(release.report))
+        contents = _validate_contents(place, release, descriptor, requested)
+    except (EngineError, ReleaseFormatError, MemoryError) as error:
+        if not all(check.passed for check in known):  # a changed file need not be readable any more
+            return Validation(checks=known, disclosure=None, notes=noted)
+        if noted and isinstance(error, ReleaseFormatError) and error.hint is None:
+            raise ReleaseFormatError(error.told[0], noted[0]) from error
+        raise
+    checks = (*known, *contents.checks)
+    notes = contents.notes if all(check.passed for check in checks) else (*contents.notes, *noted)
+    return replace(contents, checks=checks, notes=notes)
+
+
+def _other_version(report: Mapping[str, Any]) -> Iterator[str]:
+    """Yield which version a report says made the release, if another one did: a refusal need not mean a forgery."""
+    version = report.get("anonkit_version")
+    if isinstance(version, str) and _VERSION.fullmatch(version) and version != __version__:
+        yield f"it says that anonkit {version} made it, and this is {__version__}: that version checks it"
 
 
 def _validate_contents(

@@ -262,3 +262,31 @@ def test_a_declared_check_that_was_not_made_is_no_pass(untouched: Path) -> None:
     told = validation.with_declared(["k_anonymity", "joint_k", "unheard_of"], NOTHING_REQUIRED)
     assert (told.unchecked, told.uncountable, told.passed) == (("unheard_of",), ("joint_k",), False)
     assert validation.passed
+
+
+@pytest.mark.parametrize(("version", "is_named"), [("0.1.0", True), ("0.1.0\nall is well", False), (None, False)])
+def test_a_refused_release_of_another_version_is_named_as_one(copy: Path, version: str | None, is_named: bool) -> None:
+    """An old release fails as a forged one does; the note repeats a version number and no other text."""
+    if version is None:
+        _rewrite(copy, lambda table: table.slice(1))
+    else:
+        _edit(_sidecar(copy, "report.json"), lambda report: report.update(anonkit_version=version))
+    found = anonkit.validate(copy)
+    assert not found.passed
+    assert any("anonkit 0.1.0 made it" in note for note in found.notes) == is_named
+    assert "all is well" not in str(found.notes)
+
+
+def test_an_old_release_that_cannot_be_read_is_named_as_one(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its hashes hold, and its documents lack what this version needs; read by its own version it passes."""
+    assert anonkit.validate(copy).notes == ()
+    monkeypatch.setattr("anonkit.checks.validation.__version__", "9.9.0")
+    assert anonkit.validate(copy).passed
+    monkeypatch.setattr("anonkit.checks.validation.refuse_other_formats", _refuse)
+    with pytest.raises(ReleaseFormatError, match="other documents") as refused:
+        anonkit.validate(copy)
+    assert "made it, and this is 9.9.0" in str(refused.value.hint)
+
+
+def _refuse(*_: object) -> None:
+    raise ReleaseFormatError("these are other documents")
