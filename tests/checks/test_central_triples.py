@@ -57,7 +57,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Files]:
     return found
 
 
-@pytest.mark.quick_cases("none", "split")
+@pytest.mark.quick_cases("none", "not split")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_triple_is_rebuilt_and_models_predict_by_it(kind: str, tmp_path: Path) -> None:
     """It is in params, report and account, and a receiver's model predicts by it; without one a note says so."""

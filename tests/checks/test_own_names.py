@@ -212,7 +212,7 @@ def test_combinations_are_counted_of_files_that_one_worker_reads(tmp_path: Path)
     assert found == [(0, 30), (1, 30)]
 
 
-@pytest.mark.quick_cases("CSV", "parts", "in memory", "oddly called", "partitioned")
+@pytest.mark.quick_cases("CSV", "parts", "in memory", "oddly called", "partitioned", "JSON Lines")
 @pytest.mark.parametrize("form", FORMS)
 def test_a_plain_table_is_validated_by_the_columns_that_are_named(form: str, tmp_path: Path) -> None:
     """`validate --k 21` of 60 rows: 30 share an `Age`, 20 an `age`; either order of the columns."""

@@ -63,7 +63,7 @@ def released(method: str, folder: Path) -> anonkit.Release:
     )
 
 
-@pytest.mark.quick_cases("rfka")
+@pytest.mark.quick_cases("rfka", "mondrian")
 @pytest.mark.parametrize("method", ["mondrian", "rfka"])
 def test_labels_are_those_of_the_recoding(tmp_path: Path, method: str) -> None:
     """Of every cell, also of cells that the released table does not have, and of those without a part."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from checks.drawn_tables import EASY, POLICY, UNTARGETED, people
 from checks.forgeries import Edit, Files, forged, verdict
 
 import anonkit
+from anonkit.checks.promise_checkers import _wrong_cuts
 from anonkit.promises.approximate_dp import AnonymousDP
 
 ONE, WORDS = 1 << 52, 1 << 32
@@ -153,3 +155,19 @@ def test_nonsense_in_the_params_is_a_damaged_file(release: Files, tmp_path: Path
     code, failed = verdict(forged(release, _draw(sampled="many"), tmp_path))
     assert code != 0
     assert failed
+
+
+@pytest.mark.parametrize(
+    ("cuts", "high", "wrong"),
+    [
+        ((10, 20, 30), 40, 0),
+        ((10, 20, 35), 40, 1),
+        ((10, 20), 60, 1),
+        ((20, 10), 40, 1),
+        ((-5,), 40, 1),
+        ((7,), 40, 0),
+    ],
+)
+def test_cuts_are_multiples_of_one_width_between_the_bounds(cuts: tuple[int, ...], high: int, wrong: int) -> None:
+    """A gap of another width, an end that is further than a width, cuts in no order, and a cut outside are counted."""
+    assert _wrong_cuts([Fraction(cut) for cut in cuts], (0, high)) == wrong

@@ -72,7 +72,9 @@ def test_the_oldest_times_of_parquet_are_different(tmp_path: Path) -> None:
     assert counted(tmp_path / "rows.parquet") == (1, 6)
 
 
-@pytest.mark.quick_cases("moments-age,s,Age", "40 digits-age,s", "times of day-age,s", "with an exponent-age,s")
+@pytest.mark.quick_cases(
+    "moments-age,s,Age", "moments finer than nanoseconds-age,s", "40 digits-age,s", "times of day-age,s"
+)
 @pytest.mark.parametrize(
     ("name", "header"),
     [*((name, "age,s") for name in WRITTEN), ("whole numbers", "age,s,Age"), ("moments", "age,s,Age")],
@@ -121,7 +123,7 @@ def test_decimals_beyond_38_digits_are_refused(in_file: bool, tmp_path: Path) ->
         measure(tmp_path / "rows.parquet" if in_file else table, ["s"])
 
 
-@pytest.mark.quick_cases("20 digits", "moments")
+@pytest.mark.quick_cases("20 digits", "moments with a zone")
 @pytest.mark.parametrize("name", FINE)
 def test_a_release_counts_fine_sensitive_values(name: str, tmp_path: Path) -> None:
     """They are as many values in the release as in its recount, and leave as they came."""

@@ -133,7 +133,7 @@ def test_one_forged_file_is_refused(
     assert {"hash:data", "signed_files", "croissant", *checks} <= {check.name for check in found if not check.passed}
 
 
-@pytest.mark.quick_cases("ppnb")
+@pytest.mark.quick_cases("ppnb", "mondrian")
 @pytest.mark.parametrize("method", ["mondrian", "ppnb"])
 def test_a_file_that_lacks_a_column_is_refused(method: str, released: Released) -> None:
     """A file that lacks a column is refused by its hash, with any message of the worker."""

@@ -75,7 +75,6 @@ def test_weights_that_do_not_add_up_are_refused() -> None:
         AliasTable.of([[1, (1 << 16) - 2]], 16)
 
 
-@pytest.mark.slow
 def test_tables_too_many_for_starts_are_drawn_all_the_same() -> None:
     """Of very many distributions the first bits of a word are not looked up; every outcome has exactly its words."""
     size, n_rows = 300, 1 << 10

@@ -292,7 +292,7 @@ def test_an_expectation_is_rendered_for_a_page_of_its_own(frame: pd.DataFrame, t
     assert said == "In every combination of Age group and sex, illness must have 2 different values or more."
 
 
-@pytest.mark.quick_cases("None-postgresql", "who-pandas", "None-sqlite")
+@pytest.mark.quick_cases("None-postgresql", "who-pandas", "who-sqlite")
 @pytest.mark.parametrize("backend", [*BACKENDS[:-1], SPARK])
 @pytest.mark.parametrize("unit", [None, "who"])
 def test_marks_spellings_and_close_numbers_are_no_different_values(
