@@ -27,6 +27,7 @@ WITHOUT_RECIPE = (
     "a release prints 25 lines at most where nothing must not be overlooked",
     "the terminal prints topics in one order",
     "controls of an audit that were never attacked are null, not 0",
+    "validate refuses a release of version 0.1, and names that version",
 )
 """Rows of the page about other commands, what a terminal shows, receivers and the machine."""
 
