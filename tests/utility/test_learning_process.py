@@ -21,6 +21,8 @@ from anonkit.k_anonymity.search.soft_labels import soft_labels
 from anonkit.utility.bagged_trees import grow_trees
 from anonkit.utility.learning_process import Imports, learned, learning_beside
 
+pytestmark = pytest.mark.untraced
+
 
 @pytest.fixture(autouse=True)
 def _two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
