@@ -17,6 +17,8 @@ from anonkit.auditing.attacks.labels import compatible
 from anonkit.domains.calendar_parts import LEVELS, CalendarKind, CalendarParts
 from anonkit.policy.declaration import Policy
 
+pytestmark = pytest.mark.untraced
+
 POINTS = {CalendarKind.DATE: st.dates(), CalendarKind.DATETIME: st.datetimes(), CalendarKind.TIME: st.times()}
 
 
@@ -41,7 +43,6 @@ def test_a_year_among_numbers_is_a_number_and_what_is_no_part_stands_for_nothing
 
 
 @pytest.mark.slow
-@pytest.mark.untraced
 @pytest.mark.parametrize("method", [pytest.param("rfka", marks=pytest.mark.slow), "mondrian"])
 def test_an_audit_reads_the_source_as_the_release_did(method: str) -> None:
     """By format and place: the attacker knows them, and how the table was made is known, so no attack is left out."""

@@ -23,6 +23,8 @@ from anonkit.policy.column_declarations import Column, Missing, Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.target_task import Task
 
+pytestmark = pytest.mark.untraced
+
 TABLE = bank_customers(300, seed=1)
 
 
@@ -137,7 +139,6 @@ def _visits(n_people: int = 60) -> pd.DataFrame:
 
 
 @pytest.mark.slow
-@pytest.mark.untraced
 def test_people_are_drawn_and_found_by_any_row() -> None:
     """The audit of a release of people attacks each person once."""
     made = anonkit.release(_visits(), method="mondrian", k=5, unit="who", target="label", ledger=None)
@@ -171,7 +172,6 @@ def test_nobody_is_in_both_halves_of_a_comparison(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.quick_cases("roles0")
-@pytest.mark.untraced
 @pytest.mark.parametrize("roles", [{"identifiers": ["who"]}, {"unit": ["who", "zip"]}])
 def test_rows_of_one_candidate_or_of_a_unit_of_two_columns_are_one_person(roles: dict[str, Any]) -> None:
     """A person's other rows are no other people: 60 people are attacked, not 180 rows."""

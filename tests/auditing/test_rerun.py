@@ -19,6 +19,8 @@ from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 from anonkit.promises.noise_promises import CentralDP
 
+pytestmark = pytest.mark.untraced
+
 POLICY = Policy(
     columns={
         "a": Column(name="a", categories=("0", "1", "2", "3")),
@@ -46,7 +48,6 @@ def audited(table: pa.Table, runs: int, policy: Policy = POLICY, **given: Any) -
 
 
 @pytest.mark.slow
-@pytest.mark.untraced
 def test_a_true_claim_is_not_refuted_and_shown_in_part() -> None:
     """Two noisy tables that share an epsilon of 4: more than 1 is found, never more than the claim."""
     found = audited(TABLE, 300, method="dp-nb", epsilon=4.0)
@@ -56,7 +57,6 @@ def test_a_true_claim_is_not_refuted_and_shown_in_part() -> None:
     assert found.surest < found.lower_bound
 
 
-@pytest.mark.untraced
 def test_a_false_claim_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     """A method that spends ten times its claim."""
     monkeypatch.setitem(METHODS, "liar", __name__)  # type: ignore[arg-type]
@@ -69,7 +69,6 @@ def test_a_false_claim_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.untraced
 def test_a_claim_with_a_delta_is_audited_at_its_delta() -> None:
     """A large delta may show much of what was found, so that less of it speaks against epsilon."""
     many = {f"a{at}": Column(name=f"a{at}", categories=("0", "1", "2", "3")) for at in range(30)}
@@ -99,7 +98,6 @@ def test_replaced_records_are_audited_by_replacing() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.untraced
 def test_all_rows_of_a_person_are_in_or_out() -> None:
     """With a unit column a record represents the most rows that are used of one person."""
     table = TABLE.append_column("id", pa.array([f"p{at}" for at in range(64)]))
@@ -110,7 +108,6 @@ def test_all_rows_of_a_person_are_in_or_out() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.untraced
 @pytest.mark.parametrize("method", ["dp-forest", "edprf", pytest.param("diffgen", marks=pytest.mark.slow)])
 def test_every_form_of_params_is_read(method: str) -> None:
     """Leaves, histograms, generalized cells: numbers, categories, three classes."""
@@ -121,7 +118,6 @@ def test_every_form_of_params_is_read(method: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.untraced
 def test_the_forest_of_few_rows_is_audited() -> None:
     """Below epsilon n = 35 A^2 it is the model of dp-nb: part of its claim is shown, and never more than the claim."""
     names = [f"a{at}" for at in range(5)]
@@ -140,7 +136,6 @@ def test_the_forest_of_few_rows_is_audited() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.untraced
 @pytest.mark.parametrize("without_target", [True, False])
 def test_a_release_for_any_purpose_is_audited_with_and_without_a_target(without_target: bool) -> None:
     """Noisy tables of columns and of pairs, and rows, show part of an epsilon of 8 and never more than it."""

@@ -252,6 +252,18 @@ def fed(method: str, data: Any, policy: Policy, monkeypatch: pytest.MonkeyPatch)
     return answers if method in LOCAL else seen[0]
 
 
+@pytest.mark.quick_cases(
+    "rr-CSV",
+    "errph-CSV",
+    "ppnb-CSV",
+    "dp-forest-CSV",
+    "dp-marginals-CSV",
+    "dp-nb-CSV",
+    "dp-tables-CSV",
+    "dp-tree-CSV",
+    "edprf-CSV",
+    "c45-arithmetic-CSV",
+)
 @pytest.mark.parametrize("source", ["CSV", *(pytest.param(one, marks=pytest.mark.slow) for one in (*UNTYPED,)[1:])])
 @pytest.mark.parametrize("method", [*LOCAL, *CENTRAL])
 def test_one_row_more_changes_no_other(

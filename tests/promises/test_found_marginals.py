@@ -39,6 +39,8 @@ from anonkit.policy.declaration import Policy
 from anonkit.promises.noise_promises import CentralDP
 from anonkit.randomness import Randomness
 
+pytestmark = pytest.mark.untraced
+
 N = 4_000
 ONE = 1 << 52
 GAUSSIAN: dict[str, Any] = {"epsilon": 16.0, "delta": 1e-2}
@@ -83,7 +85,6 @@ def forms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Files]:
 
 
 @pytest.mark.slow_cases("Gaussian, a target")
-@pytest.mark.untraced
 @pytest.mark.parametrize("form", FORMS)
 def test_a_release_of_every_form_validates_without_a_condition(
     form: str, forms: dict[str, Files], tmp_path: Path
@@ -122,7 +123,6 @@ def test_search_readings_and_tables_add_up_to_what_was_asked_for(form: str, form
     assert len(forms[form].report["budget"]["domains"]) == len(finding_lines(params))
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize("form", ["Gaussian, a target", "Laplace, none"])
 def test_what_the_search_leaves_is_spent_as_if_it_had_been_given(form: str, forms: dict[str, Files]) -> None:
     """The rule is that of the epsilon that is left: the rows are counted for as much as with these domains declared."""
@@ -154,7 +154,6 @@ def test_what_the_search_leaves_is_spent_as_if_it_had_been_given(form: str, form
 
 
 @pytest.mark.slow
-@pytest.mark.untraced
 def test_several_rows_a_person_and_replaced_ones_pay_for_them(tmp_path: Path) -> None:
     """Thresholds are higher, rates lower; the release validates in both relations."""
     table = customers().append_column("who", pa.array([f"p{at // 2}" for at in range(N)]))
@@ -190,7 +189,6 @@ def test_spark_finds_and_releases_what_the_local_engine_does(spark: Any, tmp_pat
     assert any(line["purpose"].startswith("kind of ") for line in made[0][0]["accounting"])
 
 
-@pytest.mark.untraced
 def test_a_rehearsal_states_the_claim_of_the_release(tmp_path: Path) -> None:
     """Public rows included, and without a look: of a table in which nothing stands out it says the same."""
     given: dict[str, Any] = {**GAUSSIAN, "target": "customer_value", "n_rows": N}
@@ -224,7 +222,6 @@ def test_where_nothing_stands_out_the_refusal_is_booked(target: Any, words: str,
     assert (standing.epsilon, standing.delta) == (LAPLACE["epsilon"], LAPLACE["delta"])
 
 
-@pytest.mark.untraced
 def test_declared_columns_are_not_searched_and_the_rest_is(tmp_path: Path) -> None:
     """Declared columns cost nothing: the lines of a search are of the other columns alone."""
     policy = Policy(columns={"age": Column(name="age", bounds=(16.0, 100.0))}, without_target=True)
@@ -238,7 +235,6 @@ def test_declared_columns_are_not_searched_and_the_rest_is(tmp_path: Path) -> No
 # --- audits ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.untraced
 def test_an_audit_of_search_and_tables_together_stays_below_the_claim() -> None:
     """The only row of a table, there or not: what all lines of a true account show of it, with their own noise.
 

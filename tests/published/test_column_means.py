@@ -15,6 +15,8 @@ from anonkit.policy.declaration import Policy
 from anonkit.published.column_means import ColumnCounts, ColumnMean, counts_of_columns, means_of, notes_on_means
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
 
+pytestmark = pytest.mark.untraced
+
 SURE = 1 << 58
 """A rate at which there is no noise."""
 LOUD = 1 << 46
@@ -140,7 +142,6 @@ CASES = [
 ]
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize(("method", "target", "more"), CASES)
 def test_a_report_states_the_means_of_its_columns(method: str, target: str | None, more: dict[str, Any]) -> None:
     """Of each column of numbers, around the owner's mean; the receiver's model gives the same, and shares."""

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from anonkit.domains.number_bins import Categories, Grid
 from anonkit.published.count_evidence import LARGEST_LOG_RATIO, Shares, shares_of, smoothed_differences
 
+pytestmark = pytest.mark.untraced
+
 _PLACES = (np.arange(32) + 0.5) / 32
 SMOOTH = np.stack([1 + 0.8 * np.cos(2 * np.pi * _PLACES), 1 - 0.8 * np.cos(2 * np.pi * _PLACES)], axis=1) / 32
 STEP = np.stack([np.where(_PLACES < 0.3, 1.8, 0.657), np.where(_PLACES < 0.3, 0.4, 1.257)], axis=1) / 32

@@ -13,6 +13,8 @@ import anonkit
 from anonkit.policy.declaration import Policy
 from anonkit.published.column_means import excess, is_explained, notes_on_target
 
+pytestmark = pytest.mark.untraced
+
 SCALE = 4.0
 VARIANCE = 2 * SCALE**2
 
@@ -62,7 +64,6 @@ def people(n: int) -> pa.Table:
     return pa.table({**columns, "parity": [f"p{cell}" for cell in parity], "near": [f"p{cell}" for cell in near]})
 
 
-@pytest.mark.untraced
 @pytest.mark.quick_cases("dp-marginals", "dp-forest")
 @pytest.mark.parametrize("method", METHODS)
 def test_a_release_names_the_target_that_its_rows_do_not_explain(method: str) -> None:

@@ -11,6 +11,8 @@ from anonkit.checks.noise_laws import Noise, law_of_noise
 from anonkit.published.noise_intervals import gaussian_margin
 from anonkit.published.noisy_tables import GAUSSIAN, noise_variance
 
+pytestmark = pytest.mark.untraced
+
 ONE = 1 << 52
 
 

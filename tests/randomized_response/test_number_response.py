@@ -25,6 +25,8 @@ from anonkit.randomized_response.number_response import (
     flattest_set,
 )
 
+pytestmark = pytest.mark.untraced
+
 
 def variance(channel: TruthOrBlind) -> float:
     """Mean variance of the estimated shares of equally frequent pairs, from the inverse of the whole matrix."""
@@ -125,7 +127,6 @@ def test_bins_have_the_variance_of_the_moment_estimate(segments: int) -> None:
     assert distribution_error(channel, 64, 64, segments=segments) == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize("epsilon", [0.25, 1.0, 2.0, 4.0, 10.0])
 @pytest.mark.parametrize("segments", [1, 2, 5])
 @pytest.mark.parametrize("has_missing", [False, True])
@@ -163,7 +164,6 @@ def test_the_realised_loss_is_never_above_the_target() -> None:
         assert best_number_response(float(epsilon), segments=2, has_missing=True)[1].epsilon <= epsilon
 
 
-@pytest.mark.untraced
 def test_many_classes_leave_few_bins_to_choose_from() -> None:
     """At most 2,048 pairs of class and cell are judged; beyond them the fewest bins are taken unseen."""
     for segments in (40, 900):

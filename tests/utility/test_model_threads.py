@@ -12,6 +12,8 @@ from threadpoolctl import threadpool_info
 
 from anonkit.utility import consumer_models, number_models
 
+pytestmark = pytest.mark.untraced
+
 N = 400
 
 

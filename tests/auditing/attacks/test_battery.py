@@ -19,6 +19,8 @@ from anonkit.auditing.attacks.success_rates import FEW, NONE, RISK, WEAK, Attack
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import ParameterError
 
+pytestmark = pytest.mark.untraced
+
 
 def people(n: int, seed: int = 0) -> pa.Table:
     """Distinct people: four columns that distinguish them, an illness that follows from two of them and chance."""
@@ -121,7 +123,6 @@ def test_the_baseline_of_inference_guesses(source: pa.Table) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.untraced
 def test_what_the_table_teaches_about_everybody_is_no_risk(source: pa.Table) -> None:
     """With people who were not released as control inference fails, and membership is detected."""
     own = audit(source, source, control=people(600, seed=9))
@@ -139,7 +140,6 @@ def test_the_same_seed_gives_the_same_audit(source: pa.Table) -> None:
     assert audit(source, source, seed=3) == audit(source, source, seed=3)
 
 
-@pytest.mark.untraced
 def test_a_k_anonymous_release_gives_one_in_k(source: pa.Table) -> None:
     """The attacker reads the boxes: linkage is never better than 1/k, and not worse than 1/(largest class)."""
     release = anonkit.release(source, method="mondrian", k=10, target="illness")
@@ -153,7 +153,6 @@ def test_a_k_anonymous_release_gives_one_in_k(source: pa.Table) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.untraced
 def test_the_mechanism_is_known_to_the_attacker() -> None:
     """Little noise in many columns: the ranking by likelihood finds people's rows; much noise hides them."""
     table = bank_customers(1500, seed=1)
