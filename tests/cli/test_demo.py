@@ -6,10 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 
-
-@pytest.mark.slow
 def test_the_demo_leads_from_customers_to_a_report(cli: Any, tmp_path: Path) -> None:
     """Simulated customers, their policy, a release that validates, where to look, and commands that can be pasted."""
     folder = tmp_path / "demo"
