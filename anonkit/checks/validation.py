@@ -363,7 +363,7 @@ def _validate_release(
 
 
 def _other_version(report: Mapping[str, Any]) -> Iterator[str]:
-    """Yield which version a report says made the release, if another one did: a refusal need not mean a forgery."""
+    """Yield a note that names the version of the report, if it is another: a refusal need not mean a forgery."""
     version = report.get("anonkit_version")
     if isinstance(version, str) and _VERSION.fullmatch(version) and version != __version__:
         yield f"it says that anonkit {version} made it, and this is {__version__}: that version checks it"
