@@ -80,7 +80,8 @@ TREE = ([10] * 12, 2, 3e4, 0.1, 1e-9)
         (([16] * 9, 6, 3e3, 0.3, 0.0), {DEPENDENCE: 6e3}, (False, 0, False), [2]),
         (([16] * 6, 16, 300.0, 1.0, 0.0), {"gain of 2 pairs": 150.0}, (False, 0, False), []),
         (TREE, {"gain of 12 pairs": 1e5}, (False, 12, False), [12]),
-        (TREE, {}, (True, 0, False), [12, 2]),
+        (TREE, {}, (False, 0, False), [12, 0, 2]),
+        (TREE, {DEPENDENCE: 6e3}, (True, 0, False), [12, 0, 2]),
         (([10] * 12, 10, 3e3, 1.0, 1e-9), {"gain of 12 pairs": 6e3}, (False, 12, False), [12, 0]),
     ],
 )  # fmt: skip
