@@ -177,7 +177,7 @@ def test_the_rule_follows_from_public_facts_and_the_published_number_of_rows(dat
 
 @pytest.mark.parametrize(
     ("rows", "spent", "is_read"),
-    [(2_000, 4_000, False), (2_000, 1_200, True), (200_000, 1_200, True), (2_000, 300, False)],
+    [(2_000, 9_000, False), (2_000, 4_000, True), (2_000, 1_200, True), (200_000, 1_200, True), (2_000, 300, False)],
 )
 def test_a_reading_of_the_target_is_rebuilt_too(rows: int, spent: float, is_read: bool) -> None:
     """The dependence on the target is measured if a split by it is neither free nor drowned by noise."""

@@ -39,8 +39,6 @@ from anonkit.utility.learning_process import (
     learning_beside,
 )
 
-pytestmark = pytest.mark.untraced
-
 
 @pytest.fixture(autouse=True)
 def _two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
