@@ -40,7 +40,8 @@ class AdditiveNoiseDecisionTree(ClassifierMixin, BaseEstimator):  # type: ignore
 
     Privacy
     -------
-    Additive noise of this kind has no finite ε; see `anonkit.published.channels.transformed_response`. For comparison only.
+    Additive noise of this kind has no finite ε; see `anonkit.published.channels.transformed_response`. For comparison
+    only.
     """
 
     def __init__(
