@@ -139,16 +139,6 @@ def test_a_label_means_the_parts_that_show_it() -> None:
 
 def test_boxes_further_up_have_labels_of_their_own() -> None:
     """Rows of the next batch may show them: of every node, and of every column."""
-    recoding = LocalRecoding(
-        axes=(AGE, SEX),
-        nodes=(
-            RecodingSplit(axis=0, left=(0, 3), children=(1, 2)),
-            None,
-            RecodingSplit(axis=1, left=(0,), children=(3, 4)),
-            None,
-            None,
-        ),
-    )
-    found = labels_of(recoding)
+    found = labels_of(boxes_of())
     assert found["age"][1] == {"*": {0, 1, 2, 3}, "< 20|missing": {0, 3}, ">= 20": {1, 2}}
     assert found["sex"][1] == {"*": {0, 1, 2, 3}, "F": {0}, "M|other|missing": {1, 2, 3}}
