@@ -318,14 +318,14 @@ def test_a_k_anonymous_release_imports_no_forests_itself(method: str, tmp_path: 
         )
         out = tmp_path / f"out{beside}.parquet"
         words = ["release", "--k", "5", "--method", method, "--target", "ill", "--no-ledger", "--quiet", "--seed", "1"]
+        words += ["--owner-report", str(tmp_path / f"owner{beside}")]
         done = subprocess.run(
             [sys.executable, "-c", program, *words, "--not-for-release", tmp_path / "in.parquet", out],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert done.stdout.split()[-1] == str(beside == 1)
-        report = (tmp_path / f"out{beside}.report.json").read_text()
-        assert '"auc"' in report
+        assert '"auc"' in (tmp_path / f"owner{beside}" / "owner.report.json").read_text()
         released.append((pq.read_table(out), (tmp_path / f"out{beside}.params.json").read_text()))
     assert released[0] == released[1]
 
