@@ -352,8 +352,8 @@ def test_another_engine_recognises_the_release(tmp_path: Path, spark: Any) -> No
     rows = tmp_path / "in.parquet"
     pq.write_table(TABLE, rows)
     for first, then in (("local", "spark"), ("spark", "local")):
-        place = tmp_path / first / "out.parquet"
-        assert [ask(place, rows, engine=engine).reused for engine in (first, then)] == [False, True]
+        place, ledger = tmp_path / first / "out.parquet", tmp_path / f"{first}.sqlite"
+        assert [ask(place, rows, engine=engine, ledger=ledger).reused for engine in (first, then)] == [False, True]
 
 
 def test_what_changes_while_it_is_looked_at_is_refused(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
