@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 
-_VERSION = re.compile(r"\d{1,4}(\.\d{1,4}){1,3}")
+_VERSION = re.compile(r"[0-9]{1,4}(\.[0-9]{1,4}){1,3}")
 _SAME = "the same"
 _UNREADABLE = "unreadable"
 _DIFFERENCES = {
