@@ -10,6 +10,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar, runtime_checkable
 
+from anonkit.documents import ParamsPart
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.promises.guarantee import Guarantee
 from anonkit.randomness import Randomness
@@ -243,16 +244,12 @@ class StatementOfDraws(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoDraws:
-    """The statement of a release without noise."""
+class NoDraws(ParamsPart):
+    """The statement of a release without noise: it adds no key to the params."""
 
     @property
     def budget(self) -> Budget:
         """Nothing is spent."""
-        return {}
-
-    def to_params(self) -> dict[str, Any]:
-        """Return no keys."""
         return {}
 
 

@@ -14,10 +14,10 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
+from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import IntArray
 from anonkit.mechanisms.accounting import draw_epsilon, draw_units, rounded_up
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
@@ -117,14 +117,10 @@ def epsilon_of(statement: Statement) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StatedAccounting:
+class StatedAccounting(ParamsPart, keys=("**released",)):
     """A noise statement with its published values: what it puts into the params, and what it costs."""
 
     released: ReleasedStatement
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the statement and the values."""
-        return self.released.to_params()
 
     @property
     def budget(self) -> Budget:

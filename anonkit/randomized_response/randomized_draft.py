@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from anonkit.documents import ParamsPart
 from anonkit.domains.domain_codes import refuse_kinds
 from anonkit.domains.number_bins import Categories, Grid, notes_on_bins
 from anonkit.errors import PolicyError, option
@@ -203,17 +204,13 @@ def assumptions_of(table: PublishedTable, policy: Policy) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnswerAccounting:
+class AnswerAccounting(ParamsPart, keys=("**table",)):
     """The statement of a randomized table: its published mechanisms, each of which answers for one column.
 
     Rows are answered independently, so that a record loses what its own answers lose.
     """
 
     table: PublishedTable
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the mechanisms: all that receivers need."""
-        return self.table.to_params()
 
     @property
     def budget(self) -> Budget:

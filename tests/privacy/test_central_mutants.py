@@ -317,8 +317,9 @@ REFUSED: dict[str, Mutant] = {
         where=PAIR_QUESTIONS + "_chosen", old="self.interaction.draw(units)", new="self.interaction.draw(2 * units)",
         method="dp-forest", parameters=READ, policy=OF_MANY),
     "it is not told which pair was chosen": Mutant(
-        where=FOUND + "to_params", old="else self.interaction.named_in(schema)", new="else None", method="dp-forest",
-        parameters=READ, policy=OF_MANY),
+        where=RULE + "stated_rule", old="**self.found.to_params(),",
+        new='**self.found.to_params(), "interaction": None,',
+        method="dp-forest", parameters=READ, policy=OF_MANY),
     "a reading of attributes moves by a row": Mutant(
         where=SENSITIVITY + "sensitivity_of", old="math.ceil(2 * summed", new="math.ceil(summed",
         method="dp-forest", parameters=READ, policy=OF_MANY),
@@ -333,8 +334,9 @@ REFUSED: dict[str, Mutant] = {
         old="not is_dependent(found.dependence.rows, rows)", new="is_dependent(found.dependence.rows, rows)",
         method="dp-forest", parameters=READ, policy=OF_MANY),
     "it is not told what was read": Mutant(
-        where=FOUND + "to_params", old="else self.dependence.to_params()", new="else None", method="dp-forest",
-        parameters=READ, policy=OF_MANY),
+        where=RULE + "stated_rule", old="**self.found.to_params(),",
+        new='**self.found.to_params(), "dependence": None,',
+        method="dp-forest", parameters=READ, policy=OF_MANY),
     "the histogram of the target is free": Mutant(
         where="anonkit.dp_trees.release.stacked_trees:StackedMethod.plan",
         old="left = self._row_units - sum(draw_units(draw) for draw in draws)",

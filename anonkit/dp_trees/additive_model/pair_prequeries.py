@@ -27,7 +27,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -42,6 +41,7 @@ from anonkit.budget_rules.pair_rule import (
     Places,
     choice_share_of,
 )
+from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import IntArray
 from anonkit.domains.number_bins import Grid
 from anonkit.dp_trees.grower import refuse_other_totals
@@ -312,16 +312,20 @@ class PairInteraction(ClassPairs):
         gains = [self.gains(tables), self.gains_of_triples(triples or {}), self.gains_of_all(joint)]
         scores = [np.array([self.least_gain(draw)]), *gains]
         (at,) = permute_and_flip(np.concatenate(scores)[np.newaxis], draw.rate, words).tolist()
-        return Interaction(draw=draw, pair=every[at - 1] if at else None)
+        pair = every[at - 1] if at else None
+        names = tuple(self.schema.attributes[place].name for place in pair or ())
+        return Interaction(draw=draw, pair=pair, names=names)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Interaction:
+class Interaction(ParamsPart, keys=("purpose=draw.name", "rate=draw.rate", "pair=names")):
     """The result of the choice, and its line of the account."""
 
     draw: Draw
     pair: Places | None
     """Numbers of two attributes, of three or of all; None where none were chosen."""
+    names: tuple[str, ...]
+    """Names of these attributes."""
 
     def grid(self, schema: TreeSchema, strength: float) -> PairGrid | None:
         """Return the grid, of a pair as fine as its counts have rows for their noise; None where none was chosen.
@@ -336,14 +340,9 @@ class Interaction:
             return None
         return rule_of(schema, rows=1.0).grid(self.pair, strength)
 
-    def named_in(self, schema: TreeSchema) -> dict[str, Any]:
-        """Return the choice with the names of the schema, ready for JSON."""
-        names = [schema.attributes[at].name for at in self.pair or ()]
-        return {"purpose": self.draw.name, "rate": self.draw.rate, "pair": names}
-
 
 @dataclass(frozen=True, kw_only=True)
-class PairFindings:
+class PairFindings(ParamsPart):
     """The results of the pre-queries: a reading and a choice."""
 
     dependence: Reading | None = None
@@ -364,13 +363,6 @@ class PairFindings:
     def grid(self, schema: TreeSchema, strength: float) -> PairGrid | None:
         """Return the grid that leads the tree, for a product of epsilon and rows; None where no pair was chosen."""
         return None if self.interaction is None else self.interaction.grid(schema, strength)
-
-    def to_params(self, schema: TreeSchema) -> dict[str, Any]:
-        """Return the readings and the choice, ready for JSON."""
-        return {
-            "dependence": None if self.dependence is None else self.dependence.to_params(),
-            "interaction": None if self.interaction is None else self.interaction.named_in(schema),
-        }
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

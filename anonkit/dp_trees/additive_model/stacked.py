@@ -193,7 +193,7 @@ class StackedPlan:
             "bins": self.rule.cells,
             "weights": self.rule.weights > 0,
             "calibration": self.rule.slope > 0,
-            **self.found.to_params(self.schema),
+            **self.found.to_params(),
             **({"noise": self.noise_law} if self.states_noise else {}),
         }
 

@@ -198,7 +198,7 @@ def test_a_grid_is_none_that_would_have_routes_for_more_codes_than_can_be_held()
     wide, wider = (
         schema_of(*pair, attribute("w", size, Split.ONE_VS_REST)) for size in (2**26 // 128 + 1, 2**26 // 32 + 1)
     )
-    chosen = Interaction(draw=question_of(THREE).draw(1 << 40), pair=(0, 1))
+    chosen = Interaction(draw=question_of(THREE).draw(1 << 40), pair=(0, 1), names=("a", "n"))
     assert (0, 1) in question_of(wide, rows=1e9).rule.candidates
     assert question_of(wider, rows=1e9).rule.candidates == ()
     fine = chosen.grid(schema_of(*pair), 1e9)
