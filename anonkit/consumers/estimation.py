@@ -12,6 +12,7 @@ import numpy as np
 from anonkit.consumers.class_statistics import ClassStatistics
 from anonkit.consumers.factors import Factor, NormalFactor, ShareFactor
 from anonkit.consumers.share_estimates import band_interval, reach_from, smoothed_histogram
+from anonkit.documents import ReportPart
 from anonkit.domains.coded_columns import BoolArray, FloatArray
 from anonkit.domains.number_bins import Grid
 from anonkit.errors import ParameterError
@@ -76,7 +77,7 @@ class Estimation:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Prior:
+class Prior(ReportPart, keys=("probabilities", "standard_errors=errors", "expected")):
     """P(class)."""
 
     probabilities: FloatArray

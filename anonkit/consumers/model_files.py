@@ -7,10 +7,11 @@ Files a receiver writes: whole in their place, or not at all.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from anonkit.bundle.signing import refuse_one_place, refuse_replacing
 from anonkit.consumers.class_statistics import ClassStatistics, StoredStatistics
 from anonkit.consumers.factors import Factor, NormalFactor, ShareFactor
 from anonkit.consumers.release_files import Described, column_types
-from anonkit.documents import read
+from anonkit.documents import ParamsPart, read
 from anonkit.domains.coded_columns import FloatArray
 from anonkit.domains.number_bins import Categories, Grid, NumberBins
 from anonkit.errors import ParameterError, ReleaseFormatError, option
@@ -62,68 +63,52 @@ def refuse_existing(paths: Sequence[str | Path | None], force: bool, *, read: It
             raise ParameterError(f"{str(path)!r} exists", f"{option('force', True)} replaces it")
 
 
-FORMAT = "anonkit-naive-bayes-1"
-
-_Kind = TypeVar("_Kind", bound="NaiveBayes")
-_SETTINGS = ("estimator", "smoothing", "numbers")
+_FORMAT = "anonkit-naive-bayes-1"
 
 
-def to_json(model: NaiveBayes) -> str:
-    """Return a fitted model as JSON text.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StoredModel(ParamsPart, damage="the model file lacks a key or has one of the wrong kind"):
+    """The keys of a model file that make a naive Bayes model anew."""
 
-    `params`, `settings` and `statistics` make the model anew; `model` holds what follows from them, for readers that
-    only want to predict: P(class), and per attribute P(value | class) or mean and variance, each with standard errors;
-    a prediction is ln `expected` of the class + `weight` × the sum of the log-likelihoods.
-    """
-    prior = model.model_.prior
-    return json.dumps(
-        {
-            "format": FORMAT,
-            "classes": model.classes_.tolist(),
-            "array_columns": getattr(model, "n_features_in_", None),
-            "settings": {name: getattr(model, name) for name in _SETTINGS},
-            "params": model.table_.to_params(),
-            "statistics": model.statistics_.stored.to_dict(),
-            "model": {
-                "classes": {
-                    "probabilities": prior.probabilities.tolist(),
-                    "standard_errors": prior.errors.tolist(),
-                    "expected": prior.expected.tolist(),
-                },
-                "weight": model.model_.weight,
-                "attributes": [factor.to_dict() for factor in model.model_.factors],
-            },
-        },
-        allow_nan=False,
-        ensure_ascii=False,
-        indent=1,
-    )
+    format: str = _FORMAT
+    classes: list[Any]
+    """Labels, as they are predicted."""
+    array_columns: int | None
+    """Columns of the array it was learned from; None where there were params."""
+    settings: Settings
+    params: Mapping[str, Any]
+    statistics: StoredStatistics
+
+    @classmethod
+    def parsed(cls, text: str) -> Self:
+        """Read the keys of a model file.
+
+        Raises
+        ------
+        ReleaseFormatError
+            It is no such file.
+        """
+        try:
+            raw = json.loads(text)
+        except json.JSONDecodeError:
+            raise ReleaseFormatError("the model file is not JSON") from None
+        if not isinstance(raw, dict) or raw.get("format") != _FORMAT:
+            raise ReleaseFormatError(f"the model file is not of format {_FORMAT}")
+        return read(cls, raw)
+
+    @property
+    def summed(self) -> ClassStatistics:
+        """The sums of its table."""
+        return ClassStatistics.of(PublishedTable.from_params(self.params), self.statistics)
 
 
-def from_json(kind: Callable[..., _Kind], text: str) -> _Kind:
-    """Rebuild a fitted model; see `NaiveBayes.from_json`."""
-    try:
-        raw = json.loads(text)
-    except json.JSONDecodeError:
-        raise ReleaseFormatError("the model file is not JSON") from None
-    if not isinstance(raw, dict) or raw.get("format") != FORMAT:
-        raise ReleaseFormatError(f"the model file is not of format {FORMAT}")
-    try:
-        settings = {name: raw["settings"][name] for name in _SETTINGS}
-        params, statistics, classes, columns = (
-            raw["params"],
-            raw["statistics"],
-            raw["classes"],
-            raw["array_columns"],
-        )
-    except (KeyError, TypeError):
-        raise ReleaseFormatError("the model file lacks a key") from None
-    model = kind(None if columns is not None else params, **settings)
-    model.fit_statistics(ClassStatistics.of(PublishedTable.from_params(params), read(StoredStatistics, statistics)))
-    if columns is not None:
-        model.n_features_in_ = int(columns)
-        model.classes_ = np.array(classes)
-    return model
+@dataclass(frozen=True, kw_only=True)
+class Settings(ParamsPart):
+    """Settings of a naive Bayes model, as its constructor takes and checks them."""
+
+    estimator: Any
+    smoothing: Any
+    numbers: Any
 
 
 def to_pipeline(model: NaiveBayes) -> object:

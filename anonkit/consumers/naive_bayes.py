@@ -7,8 +7,10 @@ in [0, 1], variances above 0, and every number has a standard error.
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -19,14 +21,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from anonkit.consumers import model_files
 from anonkit.consumers.class_statistics import ClassStatistics
 from anonkit.consumers.columns import Columns
 from anonkit.consumers.estimation import Estimation, Prior, make_factor, make_prior
 from anonkit.consumers.factors import Factor
 from anonkit.consumers.learned_models import is_noisy_tables, statistics_of_tables
+from anonkit.consumers.model_files import Settings, StoredModel, to_pipeline
 from anonkit.consumers.release_files import looks_released, open_randomized, read_params
 from anonkit.consumers.shrunken_factors import ShrunkenFactors, shrink_factors
+from anonkit.documents import ReportPart
 from anonkit.domains.coded_columns import FloatArray, IntArray
 from anonkit.domains.number_bins import UNKNOWN, Categories
 from anonkit.errors import ParameterError, SourceError
@@ -49,14 +52,20 @@ class ReleasedRowsWarning(ReconstructionWarning):
     """Rows taken for true values look like answers of a release."""
 
 
-class Model:
-    """P(class) and P(value | class) as reconstructed from sums, made at first use."""
+@dataclass(frozen=True, eq=False)
+class Model(ReportPart, keys=("classes=prior", "weight", "attributes=factors")):
+    """P(class) and P(value | class) as reconstructed from sums, made at first use.
 
-    def __init__(self, statistics: ClassStatistics, estimation: Estimation) -> None:
-        if statistics.n_rows == 0:
+    A model file has them for readers that only want to predict: a prediction is ln `expected` of the class + `weight` ×
+    the sum of the log-likelihoods.
+    """
+
+    statistics: ClassStatistics
+    estimation: Estimation
+
+    def __post_init__(self) -> None:
+        if self.statistics.n_rows == 0:
             raise SourceError("the table has no rows to learn from")
-        self.statistics = statistics
-        self.estimation = estimation
 
     @cached_property
     def prior(self) -> Prior:
@@ -397,7 +406,15 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def to_json(self) -> str:
         """Return the model as JSON: params, sums and, for other readers, every probability and its error."""
         check_is_fitted(self)
-        return model_files.to_json(self)
+        stored = StoredModel(
+            classes=self.classes_.tolist(),
+            array_columns=getattr(self, "n_features_in_", None),
+            settings=Settings(estimator=self.estimator, smoothing=self.smoothing, numbers=self.numbers),
+            params=self.table_.to_params(),
+            statistics=self.statistics_.stored,
+        )
+        document = {**stored.to_params(), "model": self.model_.to_dict()}
+        return json.dumps(document, allow_nan=False, ensure_ascii=False, indent=1)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -408,7 +425,13 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ReleaseFormatError
             When the text is not such a model.
         """
-        return model_files.from_json(cls, text)
+        stored = StoredModel.parsed(text)
+        model = cls(stored.params if stored.array_columns is None else None, **vars(stored.settings))
+        model.fit_statistics(stored.summed)
+        if stored.array_columns is not None:
+            model.n_features_in_ = stored.array_columns
+            model.classes_ = np.array(stored.classes)
+        return model
 
     def to_sklearn(self) -> Any:
         """Return the same classifier as a scikit-learn pipeline that needs nothing of anonkit.
@@ -420,4 +443,4 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Its input is a data frame with the attributes by name (an array, when there were no params).
         """
         check_is_fitted(self)
-        return model_files.to_pipeline(self)
+        return to_pipeline(self)

@@ -172,6 +172,17 @@ def test_other_files_are_refused(damage: str) -> None:
         NaiveBayes.from_json(damage)
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("array_columns", "x"), ("array_columns", [2]), ("classes", 3), ("settings", []), ("statistics", 3)],
+)
+def test_a_key_of_the_wrong_kind_is_refused(key: str, value: object) -> None:
+    """As a format error that names the file, not as an error of the code that reads it."""
+    raw: Any = json.loads(NaiveBayes().fit(*load_iris(return_X_y=True)).to_json())
+    with pytest.raises(ReleaseFormatError, match="model"):
+        NaiveBayes.from_json(json.dumps({**raw, key: value}))
+
+
 def test_altered_params_inside_a_model_are_refused() -> None:
     """The stated ε of the params is checked here too."""
     raw: Any = json.loads(fitted("normal").to_json())
