@@ -11,8 +11,9 @@ key is no field, the class lists all keys:
 
 Reading takes the type of each field. A field that may be of several parts is read as the one whose attribute is in the
 document: `type=domain.type` says so for the field `domain`; without such an entry the `kind` of each part does, or its
-first key. A class
-whose keys are not what makes it names a constructor by `made_by`: its parameters are the keys, with their types.
+first key. A class whose keys are not what makes it names a constructor by `made_by`: its parameters are the keys, with
+their types. A `NamedTuple` is a list of its fields, in their order, and bytes are hexadecimal digits.
+
 A document of another `format` than that of the class is refused, and damage with the words of `damage`. `called` reads
 the parameters of a function alone, for values that are made of a document and never written.
 
@@ -234,6 +235,8 @@ def _converter() -> Converter:
     converter.register_unstructure_hook(float, lambda value: "inf" if value == math.inf else value)
     converter.register_unstructure_hook(StrEnum, lambda member: member.value)
     converter.register_unstructure_hook(Fraction, float)
+    converter.register_unstructure_hook(bytes, bytes.hex)
+    converter.register_unstructure_hook_func(_is_named_tuple, lambda values: [plain(value) for value in values])
     converter.register_unstructure_hook(frozenset, lambda values: sorted(map(plain, values)))
     converter.register_unstructure_hook(np.ndarray, lambda array: array.tolist())
     converter.register_unstructure_hook(MappingProxyType, lambda mapping: plain(dict(mapping)))
@@ -243,12 +246,16 @@ def _converter() -> Converter:
     converter.register_structure_hook_func(lambda kind: kind == Loss, _loss)
     converter.register_structure_hook_factory(lambda kind: _is_list(get_origin(kind)), _list_reader)
     converter.register_structure_hook_func(
+        _is_named_tuple, lambda raw, kind: kind(*converter.structure(raw, tuple[*get_type_hints(kind).values()]))
+    )
+    converter.register_structure_hook_func(
         lambda kind: getattr(kind, "__origin__", None) is np.ndarray,
         lambda raw, kind: np.array(raw, dtype=get_args(get_args(kind)[1])[0]),
     )
     for kind in (bool, int, str):
         converter.register_structure_hook(kind, _exactly)
     converter.register_structure_hook(StrEnum, lambda raw, kind: kind(_exactly(raw, str)))
+    converter.register_structure_hook(bytes, lambda raw, _: bytes.fromhex(raw))
     converter.register_structure_hook(float, _number)
     converter.register_structure_hook(Fraction, lambda raw, kind: Fraction(str(_number(raw, kind))))
     return converter
@@ -260,6 +267,10 @@ def _is(kind: Any, base: type) -> bool:
 
 def _is_list(origin: Any) -> bool:
     return origin is tuple or origin is frozenset or origin is list
+
+
+def _is_named_tuple(kind: Any) -> bool:
+    return _is(kind, tuple) and hasattr(kind, "_fields")
 
 
 def _has(kind: Any, method: str) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pytest
@@ -144,6 +144,21 @@ class Ends(ParamsPart):
     def value(self) -> range:
         """The range."""
         return range(self.first, self.last + 1)
+
+
+class Mark(NamedTuple):
+    """A list of two values in the document."""
+
+    digest: bytes
+    level: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Marked(ParamsPart):
+    """A part with marks."""
+
+    first: Mark | None
+    by_digest: Mapping[bytes, Mark]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -300,3 +315,22 @@ def test_a_function_is_called_with_an_object() -> None:
     for raw in ({"first": "1"}, {}, {"first": 1, "more": 0}, [], 3):
         with pytest.raises(ReleaseFormatError, match="damaged"):
             called(_added, raw, "damaged")
+
+
+def test_a_named_tuple_is_a_list_and_bytes_are_hexadecimal() -> None:
+    """Of exactly its fields, each of its type; keys of an object may be bytes too."""
+    part = Marked(first=Mark(b"\x01\xff", 1.5), by_digest={b"\x02": Mark(b"", 0.0)})
+    written = part.to_params()
+    assert written == {"first": ["01ff", 1.5], "by_digest": {"02": ["", 0.0]}}
+    assert Marked.from_params(written) == part
+    assert Marked.from_params({**written, "first": None}).first is None
+    for damage in (
+        ["01ff"],
+        ["01ff", 1.5, 2],
+        ["zz", 1.5],
+        [3, 1.5],
+        ["01ff", "1.5"],
+        {"digest": "01ff", "level": 1.5},
+    ):
+        with pytest.raises(ReleaseFormatError):
+            Marked.from_params({**written, "first": damage})

@@ -38,6 +38,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anonkit.documents import ParamsPart
 from anonkit.domains.domain_codes import cell_keys
 from anonkit.ledger.sketch import BINS, LANES, KeyedTags, Sketch, Tags, binned, sketch_of
 
@@ -118,8 +119,12 @@ class Likeness(Enum):
         return self in (Likeness.SAME, Likeness.RENAMED)
 
 
+_NOT_IN_OLDER: Mapping[str, Any] = {"spelled": "", "names": [], "subset_sketches": {}}
+"""Keys that entries of older versions lack."""
+
+
 @dataclass(frozen=True, kw_only=True)
-class Fingerprint:
+class Fingerprint(ParamsPart):
     """The marks by which a table is recognized.
 
     Privacy
@@ -155,39 +160,15 @@ class Fingerprint:
     nearly all different, and none in entries of older versions."""
 
     def to_bytes(self) -> bytes:
-        """Return its bytes in the ledger."""
-        document = {
-            "exact": self.exact.hex(),
-            "whole": self.whole.hex(),
-            "without": [part.hex() for part in self.without],
-            "named_sketch": None if self.named_sketch is None else self.named_sketch.to_list(),
-            "row_sketches": [part.to_list() for part in self.row_sketches],
-            "column_sketches": [part.to_list() for part in self.column_sketches],
-            "spelled": self.spelled.hex(),
-            "names": sorted(tag.hex() for tag in self.names),
-            "subset_sketches": {tag.hex(): part.to_list() for tag, part in sorted(self.subset_sketches.items())},
-        }
+        """Return its bytes in the ledger, which has the number of rows beside them."""
+        document = self.to_params()
+        del document["rows"]
         return json.dumps(document, separators=(",", ":")).encode()
 
     @classmethod
     def from_bytes(cls, rows: int, raw: bytes) -> Fingerprint:
         """Read it back."""
-        document: dict[str, Any] = json.loads(raw)
-        return cls(
-            rows=rows,
-            exact=bytes.fromhex(document["exact"]),
-            whole=bytes.fromhex(document["whole"]),
-            without=tuple(bytes.fromhex(encoded) for encoded in document["without"]),
-            named_sketch=None if document["named_sketch"] is None else Sketch.from_list(document["named_sketch"]),
-            row_sketches=tuple(Sketch.from_list(encoded) for encoded in document["row_sketches"]),
-            column_sketches=tuple(Sketch.from_list(encoded) for encoded in document["column_sketches"]),
-            spelled=bytes.fromhex(document.get("spelled", "")),
-            names=frozenset(bytes.fromhex(tag) for tag in document.get("names", ())),
-            subset_sketches={
-                bytes.fromhex(tag): Sketch.from_list(encoded)
-                for tag, encoded in document.get("subset_sketches", {}).items()
-            },
-        )
+        return cls.from_params({"rows": rows, **_NOT_IN_OLDER, **json.loads(raw)})
 
     def is_same_as(self, other: object) -> bool:
         """Return True if both are of the same table: rows, and names of columns."""
@@ -262,7 +243,7 @@ def fingerprint(table: Source, engine: Engine, key: bytes) -> Fingerprint:
         column_sketches=tuple(sorted(unique, key=lambda portion: portion.bits)),
         spelled=_spelled_digest(key, n_rows, spelled, names),
         names=frozenset(tags),
-        subset_sketches={tag: portion for tag, portion in in_subsets.items() if portion is not None},
+        subset_sketches={tag: portion for tag, portion in sorted(in_subsets.items()) if portion is not None},
     )
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from anonkit.bundle.liveness import Process
-from anonkit.errors import LedgerError
+from anonkit.errors import LedgerError, ReleaseFormatError
 from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.neighbour_totals import adjacency_words, neighbours_named
 from anonkit.ledger.packed_params import digest_of_packed
@@ -147,7 +147,7 @@ def _legible() -> Iterator[None]:
     """Refuse lines that are none of a ledger: what was spent is not guessed."""
     try:
         yield
-    except (ValueError, KeyError, TypeError, ArithmeticError):
+    except (ReleaseFormatError, ValueError, KeyError, TypeError, ArithmeticError):
         raise LedgerError(
             "the ledger is damaged: a line of it cannot be read",
             "put a backup back, with its key; until then nothing can be booked in it",

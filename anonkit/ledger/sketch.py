@@ -23,8 +23,7 @@ from __future__ import annotations
 import hashlib
 import math
 import secrets
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -131,8 +130,7 @@ _NEARLY_UNIQUE = 1.5
 """Second moment, in counts: 1 when every thing is different, 2 when each occurs twice."""
 
 
-@dataclass(frozen=True)
-class Sketch:
+class Sketch(NamedTuple):
     """One bit a bin, how many things there were, and how much they repeat themselves.
 
     Privacy
@@ -146,15 +144,6 @@ class Sketch:
     things: int
     repetition: float
     """Second moment of the counts, over their number, at least 1, to one decimal."""
-
-    def to_list(self) -> list[Any]:
-        """Return it for JSON."""
-        return [self.bits.hex(), self.things, self.repetition]
-
-    @classmethod
-    def from_list(cls, raw: list[Any]) -> Sketch:
-        """Read it back."""
-        return cls(bytes.fromhex(raw[0]), int(raw[1]), float(raw[2]))
 
     @property
     def is_nearly_unique(self) -> bool:

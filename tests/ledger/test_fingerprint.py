@@ -210,6 +210,6 @@ def test_sketches_of_what_repeats_itself_are_alike_by_chance() -> None:
     """The more two tables repeat themselves, the more they must agree; a sketch is always like itself else."""
     one = of(bank_customers(200, seed=1)).row_sketches[0]
     assert one.is_like(one)
-    worn = replace(one, repetition=200.0)
+    worn = one._replace(repetition=200.0)
     assert not worn.is_like(worn)
     assert isinstance(one, Sketch)

@@ -19,12 +19,18 @@ FILE = pytest.mark.parametrize("where", ["file"], indirect=True)
 
 
 @FILE
-@pytest.mark.parametrize("cell", ["sketch", "epsilon", "state"])
-def test_a_line_that_cannot_be_read_is_an_error_of_the_ledger(where: str, cell: str) -> None:
+@pytest.mark.parametrize(
+    ("cell", "content"),
+    [
+        *((cell, b"\x80") for cell in ("sketch", "epsilon", "state")),
+        *(("sketch", sketch) for sketch in (b"[]", b"{}", b'{"exact": 3}', b'{"exact": "31", "whole": "zz"}')),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_an_error_of_the_ledger(where: str, cell: str, content: bytes) -> None:
     """It is no defect of the program, and nothing is spent beside it."""
     Ledger(where).reserve(claim(), free)
     with closing(sqlite3.connect(where)) as connection:
-        connection.execute(f"UPDATE release SET {cell} = x'80'")
+        connection.execute(f"UPDATE release SET {cell} = ?", (content,))
         connection.commit()
     for act in (lambda: Ledger(where).datasets(), lambda: Ledger(where).reserve(claim(), free)):
         with pytest.raises(LedgerError, match="is damaged"):

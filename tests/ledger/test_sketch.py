@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from anonkit.documents import plain, read
 from anonkit.ledger.sketch import BINS, LEAST, Sketch, agreement_by_chance, binned, sketch_of
 
 DRAW = np.random.default_rng(8)
@@ -52,4 +53,5 @@ def test_few_things_have_no_sketch_and_others_are_read_back() -> None:
     """Below the least number each could be found in it."""
     assert sketch_of(binned(tags(LEAST - 1)), LEAST - 1) is None
     made = sketch(tags(LEAST))
-    assert Sketch.from_list(made.to_list()) == made
+    assert plain(made) == [made.bits.hex(), LEAST, made.repetition]
+    assert read(Sketch, plain(made)) == made
