@@ -20,12 +20,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from anonkit.bundle.object_store_reading import StorePlace
 from anonkit.bundle.release_place import Place
 from anonkit.bundle.s3_store import SCHEME
-from anonkit.errors import EngineError, LedgerError, ParameterError, option, spoken
+from anonkit.documents import ParamsPart
+from anonkit.errors import EngineError, LedgerError, ParameterError, ReleaseFormatError, option, spoken
 from anonkit.ledger.fingerprint import Fingerprint
 from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.packed_params import digest_of_packed, pack
@@ -34,14 +35,14 @@ from anonkit.ledger.store import NAME, Ledger
 
 POINTER = ".anonkit-ledger.json"
 """In the place of a ledger beside the release."""
-_FORMAT = "anonkit-ledger-pointer/1"
 _UNREADABLE = "unreadable"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pointer:
+class Pointer(ParamsPart, keys=("format", "ledger", "place")):
     """The content of the pointer of a folder."""
 
+    format: ClassVar[str] = "anonkit-ledger-pointer/1"
     ledger: str
     """Random id of the ledger."""
     place: str
@@ -74,15 +75,9 @@ class Pointer:
     @classmethod
     def _of(cls, content: bytes, shown: str) -> Pointer:
         try:
-            document = json.loads(content)
-            return cls(ledger=str(document["ledger"]), place=str(document["place"]))
-        except (ValueError, KeyError, TypeError):
+            return cls.from_params(json.loads(content))
+        except (ValueError, ReleaseFormatError):
             return cls(ledger=_UNREADABLE, place=f"the one that {shown!r} cannot say")
-
-    def to_bytes(self) -> bytes:
-        """Return the bytes of the file, or of the object."""
-        document = {"format": _FORMAT, "ledger": self.ledger, "place": self.place}
-        return (json.dumps(document, indent=2) + "\n").encode()
 
     def opened(self) -> Ledger | None:
         """Return the ledger, which is opened for it; None where it is not there, or is another one."""
@@ -129,16 +124,17 @@ def ledger_beside(place: Place) -> Path:
 def leave_pointer(place: Place, ledger: Ledger) -> None:
     """Leave the pointer of a release; where its folder, or its store, takes no further file, none is left."""
     pointer = Pointer(ledger=ledger.name, place=_absolute(ledger.place))
+    content = (json.dumps(pointer.to_params(), indent=2) + "\n").encode()
     with suppress(OSError, EngineError):
         if Pointer.beside(place) == pointer:
             return
         if place.store is not None:
-            place.store.objects.put(_key(place.store), pointer.to_bytes())
+            place.store.objects.put(_key(place.store), content)
             return
         path = pointer_beside(place)
         aside = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
         try:
-            aside.write_bytes(pointer.to_bytes())
+            aside.write_bytes(content)
             os.replace(aside, path)
         finally:
             aside.unlink(missing_ok=True)

@@ -186,7 +186,7 @@ def test_a_pointer_holds_no_figure(january: Path) -> None:
 
 
 @pytest.mark.quick_cases("no pointer", "{}")
-@pytest.mark.parametrize("content", ["no pointer", "[]", "{}"])
+@pytest.mark.parametrize("content", ["no pointer", "[]", "{}", '{"format": "anonkit-ledger-pointer/2"}'])
 def test_a_pointer_that_cannot_be_read_names_an_unknown_ledger(cli: Any, january: Path, content: str) -> None:
     """The contents of the pointer are not guessed."""
     january.with_name(POINTER).write_text(content, encoding="utf-8")
