@@ -14,8 +14,9 @@ document: `type=domain.type` says so for the field `domain`; without such an ent
 first key. A class whose keys are not what makes it names a constructor by `made_by`: its parameters are the keys, with
 their types. A `NamedTuple` is a list of its fields, in their order, and bytes are hexadecimal digits.
 
-A document of another `format` than that of the class is refused, and damage with the words of `damage`. `called` reads
-the parameters of a function alone, for values that are made of a document and never written.
+A document of another `format` than that of the class is refused, damage with the words of `damage`, and a key that is
+not declared where the class is `closed`. `called` reads the parameters of a function alone, for values that are made of
+a document and never written.
 
 cattrs reads and writes the values.
 """
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from cattrs import Converter
 
 _Value = TypeVar("_Value")
-_KEY, _LEFT_OUT, _AS_PART = "key", "left_out", "as_part"
+_KEY, _LEFT_OUT, _CODED = "key", "left_out", "coded"
 _DAMAGE = "a part of the params lacks a key or has one of the wrong kind"
 
 Loss = Annotated[float, "a privacy loss"]
@@ -66,7 +67,21 @@ def as_part(part: type[_Part], key: str | None = None, *, left_out: bool = False
     left_out : bool
         Whether the key is left out where the field has its default.
     """
-    return {_AS_PART: part, _LEFT_OUT: left_out, **({} if key is None else {_KEY: key})}
+    coding = coded(part.of, lambda raw: _converter().structure(raw, part).value)  # type: ignore[attr-defined]
+    return {**coding, _LEFT_OUT: left_out, **({} if key is None else {_KEY: key})}
+
+
+def coded(write: Callable[[Any], Any], parse: Callable[[Any], Any]) -> Mapping[str, Any]:
+    """Return the metadata of a field that the document has in a form of its own; None is kept as is.
+
+    Parameters
+    ----------
+    write : callable
+        Given the value of the field: what is in the document.
+    parse : callable
+        Given what is in the document: the value.
+    """
+    return {_CODED: (write, parse)}
 
 
 class _Part:
@@ -75,9 +90,13 @@ class _Part:
     _keys: ClassVar[tuple[str, ...]] = ()
     _made_by: ClassVar[str] = ""
     _damage: ClassVar[str] = ""
+    _closed: ClassVar[bool] = False
 
-    def __init_subclass__(cls, *, keys: Iterable[str] = (), made_by: str = "", damage: str = "", **rest: Any) -> None:
+    def __init_subclass__(
+        cls, *, keys: Iterable[str] = (), made_by: str = "", damage: str = "", closed: bool = False, **rest: Any
+    ) -> None:
         super().__init_subclass__(**rest)
+        cls._closed = closed or cls._closed
         cls._keys = tuple(keys) or cls._keys
         cls._made_by = made_by or cls._made_by
         cls._damage = damage or cls._damage
@@ -152,7 +171,7 @@ def called(function: Callable[..., _Value], raw: Any, damage: str, *, closed: bo
 def _parameters(function: Callable[..., Any]) -> tuple[_Argument, ...]:
     types = get_type_hints(function, include_extras=True)
     return tuple(
-        _Argument(name=name, kind=types[name], key=name, required=one.default is one.empty, tag=None, is_part=False)
+        _Argument(name=name, kind=types[name], key=name, required=one.default is one.empty, tag=None, parse=None)
         for name, one in inspect.signature(function).parameters.items()
     )
 
@@ -171,8 +190,8 @@ def _written(part: _Part) -> dict[str, Any]:
         for name in entry.path:
             value = None if value is None else getattr(value, name)
         is_default = entry.default is not dataclasses.MISSING and value == entry.default
-        if entry.part is not None and value is not None and not is_default:
-            value = entry.part.of(value)
+        if entry.write is not None and value is not None and not is_default:
+            value = entry.write(value)
         if entry.spread:
             written |= {} if value is None else unstructure(value)
             continue
@@ -191,8 +210,9 @@ class _Entry:
     """Left out where there is none."""
     default: Any
     """Value with which the key is left out; `MISSING`: none."""
-    part: Any
-    """Part in place of the value in the document; None: the value itself."""
+    write: Callable[[Any], Any] | None
+    """From the value to what the document has in its place; None: the value itself."""
+    parse: Callable[[Any], Any] | None
     spread: bool
 
 
@@ -207,13 +227,15 @@ def _entries(kind: Any) -> tuple[_Entry, ...]:
         field = fields.get(attribute)
         metadata: Mapping[str, Any] = {} if field is None else field.metadata
         default = dataclasses.MISSING if field is None or not metadata.get(_LEFT_OUT) else _default(field)
+        coding = metadata.get(_CODED, (None, None))
         entries.append(
             _Entry(
                 key=key.removesuffix("?") or metadata.get(_KEY, attribute),
                 path=tuple(attribute.split(".")),
                 if_any=(key or path).endswith("?"),
                 default=default,
-                part=metadata.get(_AS_PART),
+                write=coding[0],
+                parse=coding[1],
                 spread=path.startswith("**"),
             )
         )
@@ -293,8 +315,8 @@ class _Argument:
     required: bool
     tag: _Entry | None
     """Entry that says of which kind the argument is."""
-    is_part: bool
-    """True where the document has a part in place of the value."""
+    parse: Callable[[Any], Any] | None
+    """From what the document has in its place to the value; None: by its type."""
 
 
 def _reader(kind: Any) -> Callable[[Any, Any], Any]:
@@ -308,6 +330,8 @@ def _reader(kind: Any) -> Callable[[Any, Any], Any]:
         if formats and raw.get("format") not in formats:
             hint = getattr(kind, "format_hint", None)
             raise ReleaseFormatError(f"the params are not of format {' or '.join(formats)}", hint)
+        if kind._closed and not {each.key for each in arguments}.issuperset(raw):
+            raise LookupError
         values = {each.name: _argument(raw, each) for each in arguments if each.required or each.key in raw}
         return make(**values)
 
@@ -337,17 +361,16 @@ def _arguments(kind: Any) -> tuple[_Argument, ...]:
     arguments = []
     for name, required in found.items():
         own = by_path.get((name,)) if not kind._made_by or name not in by_key else by_key[name]
-        part = None if own is None or kind._made_by else own.part
         tagged = own.path[0] if own is not None else name
         tags = [entry for entry in entries if len(entry.path) > 1 and entry.path[0] == tagged]
         arguments.append(
             _Argument(
                 name=name,
-                kind=types[name] if part is None else part | None if _allows_none(types[name]) else part,
+                kind=types[name],
                 key=name if own is None else None if own.spread else own.key,
                 required=required or (own is not None and own.spread),
                 tag=tags[0] if tags and len(_members(types[name])) > 1 else None,
-                is_part=part is not None,
+                parse=None if own is None or kind._made_by else own.parse,
             )
         )
     return tuple(arguments)
@@ -358,8 +381,9 @@ def _argument(raw: Mapping[str, Any], argument: _Argument) -> Any:
     kind, tag = argument.kind, argument.tag
     if tag is not None and not (stored is None and _allows_none(kind)):
         kind = _member(kind, tag, raw.get(tag.key) if tag.if_any else raw[tag.key])
-    found = _converter().structure(stored, kind)
-    return found.value if argument.is_part and found is not None else found
+    if argument.parse is not None and not (stored is None and _allows_none(kind)):
+        return argument.parse(stored)
+    return _converter().structure(stored, kind)
 
 
 def _allows_none(kind: Any) -> bool:

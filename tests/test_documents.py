@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from anonkit.documents import Loss, ParamsPart, ReportPart, as_part, called, left_out, named, plain, read
+from anonkit.documents import Loss, ParamsPart, ReportPart, as_part, called, coded, left_out, named, plain, read
 from anonkit.errors import ParameterError, ReleaseFormatError
 
 
@@ -159,6 +159,13 @@ class Marked(ParamsPart):
 
     first: Mark | None
     by_digest: Mapping[bytes, Mark]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Closed(ParamsPart, closed=True, damage="the steps are damaged"):
+    """A part with a number in a form of its own, and no keys but the declared ones."""
+
+    steps: int | None = field(metadata=coded(lambda steps: "|" * steps, len))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -334,3 +341,13 @@ def test_a_named_tuple_is_a_list_and_bytes_are_hexadecimal() -> None:
     ):
         with pytest.raises(ReleaseFormatError):
             Marked.from_params({**written, "first": damage})
+
+
+def test_a_field_has_a_form_of_its_own_and_a_closed_part_no_other_keys() -> None:
+    """What cannot be parsed, and a key that is not declared, are damage."""
+    for part, written in ((Closed(steps=3), {"steps": "|||"}), (Closed(steps=None), {"steps": None})):
+        assert part.to_params() == written
+        assert Closed.from_params(written) == part
+    for damage in ({"steps": 3}, {}, {"steps": "|", "more": 1}):
+        with pytest.raises(ReleaseFormatError, match="the steps are damaged"):
+            Closed.from_params(damage)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from anonkit.checks.clear_parts import KnownBeside, same_width
 from anonkit.checks.counted_as import ReadValues
 from anonkit.checks.disclosure import Disclosure, measure, rarest_of_keys
-from anonkit.checks.people import PeopleCounts
+from anonkit.checks.people import published_people
 from anonkit.checks.sameness import counted, differing, named, none_of, repeated, same, same_figure
 from anonkit.errors import UncheckedError, option
 from anonkit.promises.anonymous_classes import KAnonymity
@@ -58,7 +58,7 @@ def recounted(
     """
     people = None
     if promise.unit is not None:
-        people = PeopleCounts.from_params(params)
+        people = published_people(params)
         if quasi_identifiers is not None and set(quasi_identifiers) != set(promise.quasi_identifiers):
             raise UncheckedError(
                 "the people of this release are counted for its own quasi-identifiers only",

@@ -27,7 +27,7 @@ from anonkit.checks.disclosure import Disclosure, measure
 from anonkit.checks.identical_record_sets import fewest_alike
 from anonkit.checks.kept_columns import disputed_columns, kept_column_checks, kept_columns
 from anonkit.checks.mean_cells import centroid_checks, mean_checks
-from anonkit.checks.people import PeopleCounts
+from anonkit.checks.people import published_people
 from anonkit.checks.plain_bounds import Labelled, class_check
 from anonkit.checks.population_validation import population_of_release, weight_checks
 from anonkit.checks.recoded_labels import label_checks
@@ -264,7 +264,7 @@ def with_whole_sets(
     """
     names = [name for name in promise.quasi_identifiers if name in schema.names]
     again = measure(data, names, unit=_SURROGATE)
-    people = PeopleCounts.from_params(params).classes
+    people = published_people(params).classes
     differ = again.counts is None or again.counts.classes.tolist() != people.tolist()
     found = replace(disclosure, alike=fewest_alike(data, names, _SURROGATE))
     return found, iter([none_of("people_of_surrogates", int(differ))])

@@ -101,9 +101,9 @@ class AlikeParts:
         return replace(self, sizes={(own[0], own[1], own[2], own[3]): own[4] for own in published})
 
     @property
-    def listed(self) -> list[list[int]]:
+    def listed(self) -> tuple[tuple[int, ...], ...]:
         """The sizes for the `people` of the params."""
-        return [[*key, parts] for key, parts in sorted(self.sizes.items())]
+        return tuple((*key, parts) for key, parts in sorted(self.sizes.items()))
 
 
 def _fewest(key: tuple[int, int, int, int], at: int) -> int:
@@ -137,7 +137,7 @@ class ClearParts(ReportPart, keys=("**of_known", "sensitive?=of_sensitive")):
         return None if self.sensitive is None else self.sensitive.figures(self.k, by_people=self.by_people)
 
     @property
-    def of_people(self) -> tuple[Sequence[Sequence[int]], ...]:
+    def of_people(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
         """Published numbers of the people of the parts, where the figures count people."""
         return () if not self.by_people else tuple(parts.listed for parts in (self.known, self.sensitive) if parts)
 

@@ -8,15 +8,15 @@ the order of the classes and values of the table itself, without any of their ce
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.documents import called
-from anonkit.errors import ReleaseFormatError, refusing_damage
+from anonkit.documents import ParamsPart, coded, left_out
+from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
 Counts = NDArray[np.int64]
@@ -28,22 +28,35 @@ _NEVER_ALONE = 2
 """One person with several rows of a value is published as so many."""
 
 
+def _text(counts: Counts) -> str:
+    return " ".join(map(str, counts.tolist()))
+
+
+def _counts(text: str) -> Counts:
+    if text != "" and not _COUNTS.fullmatch(text):
+        raise ValueError
+    return np.array([int(number) for number in text.split(" ")] if text else [], dtype=np.int64)
+
+
+_AS_TEXT = coded(_text, _counts)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ValueHolders:
+class ValueHolders(ParamsPart, closed=True, damage=_DAMAGED):
     """The holders of the values of one sensitive attribute, or of the target."""
 
-    values: Counts
+    values: Counts = field(metadata=_AS_TEXT)
     """People with each value in each class, ascending by class and value."""
-    with_value: Counts | None
+    with_value: Counts | None = field(metadata=_AS_TEXT)
     """People with any value, by class; None where no row lacks one."""
-    everywhere: Counts
+    everywhere: Counts = field(metadata=_AS_TEXT)
     """People with each value in the whole table, ascending by value."""
     anybody: int
     """People with any value in the whole table, published like those with one."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PeopleCounts:
+class PeopleCounts(ParamsPart, closed=True, damage=_DAMAGED):
     """People of a table by its classes, as they are published.
 
     Privacy
@@ -54,74 +67,33 @@ class PeopleCounts:
     follow from it.
     """
 
-    classes: Counts
+    classes: Counts = field(metadata=_AS_TEXT)
     """People in each class, ascending by its cells, missing last."""
     sensitive: Mapping[str, ValueHolders] = field(default_factory=dict)
     """By column; the target's values are published like those of sensitive columns."""
-    parts: Sequence[Sequence[Sequence[int]]] = ()
+    parts: tuple[tuple[tuple[int, ...], ...], ...] = field(default=(), metadata=left_out())
     """Of parts of the classes, which other columns make: how many have so many rows, people, rows that are alike with
     theirs, and people who have one of these (`anonkit.checks.clear_parts`)."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the `people` block of `params.json`."""
-        return {
-            "classes": _text(self.classes),
-            "sensitive": {
-                name: {
-                    "values": _text(attribute.values),
-                    "with_value": None if attribute.with_value is None else _text(attribute.with_value),
-                    "everywhere": _text(attribute.everywhere),
-                    "anybody": attribute.anybody,
-                }
-                for name, attribute in self.sensitive.items()
-            },
-            **({"parts": [[list(size) for size in sizes] for sizes in self.parts]} if self.parts else {}),
-        }
-
-    @classmethod
-    def from_params(cls, params: Mapping[str, Any]) -> PeopleCounts:
-        """Read the block of a release whose promise counts people.
-
-        Raises
-        ------
-        ReleaseFormatError
-            There is none, or it is none.
-        """
-        if "people" not in params:
-            raise ReleaseFormatError(
-                "the release promises k people in every class and does not say how many there are",
-                "it cannot be validated: release the table anew",
-            )
-        with refusing_damage(_DAMAGED):
-            return called(_counted, params["people"], _DAMAGED)
+    def __post_init__(self) -> None:
+        if any(len(size) != _SIZE or min(size) < 1 for sizes in self.parts for size in sizes):
+            raise ValueError("a part of a class has five sizes above 0")
 
 
-def _counted(
-    *, classes: str, sensitive: dict[str, Any], parts: tuple[tuple[tuple[int, ...], ...], ...] = ()
-) -> PeopleCounts:
-    if any(len(size) != _SIZE or min(size) < 1 for sizes in parts for size in sizes):
-        raise ValueError("sizes")
-    holders = {name: called(_holders, own, _DAMAGED) for name, own in sensitive.items()}
-    return PeopleCounts(classes=_counts(classes), sensitive=holders, parts=parts)
+def published_people(params: Mapping[str, Any]) -> PeopleCounts:
+    """Return the people of a release whose promise counts them.
 
-
-def _holders(*, values: str, with_value: str | None, everywhere: str, anybody: int) -> ValueHolders:
-    return ValueHolders(
-        values=_counts(values),
-        with_value=None if with_value is None else _counts(with_value),
-        everywhere=_counts(everywhere),
-        anybody=anybody,
-    )
-
-
-def _text(counts: Counts) -> str:
-    return " ".join(map(str, counts.tolist()))
-
-
-def _counts(text: str) -> Counts:
-    if text != "" and not _COUNTS.fullmatch(text):
-        raise ValueError
-    return np.array([int(number) for number in text.split(" ")] if text else [], dtype=np.int64)
+    Raises
+    ------
+    ReleaseFormatError
+        There are none in its params, or they are damaged.
+    """
+    if "people" not in params:
+        raise ReleaseFormatError(
+            "the release promises k people in every class and does not say how many there are",
+            "it cannot be validated: release the table anew",
+        )
+    return PeopleCounts.from_params(params["people"])
 
 
 # --- published counts, and what follows from them --------------------------------------------------------------------

@@ -138,7 +138,7 @@ class VerifiedDraft:
             **self.draft.params,
             **({KEY: self.bounds} if self.bounds is not None else {}),
             **({MEANS: rules_of_means()} if self.means is not None else {}),
-            **({} if self.people is None else {"people": self.people.to_dict()}),
+            **({} if self.people is None else {"people": self.people.to_params()}),
             **({} if self._target_width is None else {"target_width": self._target_width}),
         }
 

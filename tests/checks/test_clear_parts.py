@@ -152,7 +152,7 @@ def test_people_of_parts_are_those_of_a_count_by_hand(rows: list[Row], is_measur
         asked: Any = {"beside": KnownBeside(columns=("t",), target="t", k=3)}
         found = measure(table, ["q"], unit="u", **asked)
         assert found.counts is not None
-        told = PeopleCounts.from_params(json.loads(json.dumps({"people": found.counts.to_dict()})))
+        told = PeopleCounts.from_params(json.loads(json.dumps(found.counts.to_params())))
         again = measure(table.drop_columns(["u"]), ["q"], people=told, **asked)
 
     def fewest(inside: list[Row]) -> int:
@@ -180,14 +180,14 @@ def test_people_of_parts_are_those_of_a_count_by_hand(rows: list[Row], is_measur
     assert again.checks[-1].passed
 
 
-FORGED: dict[str, list[list[list[int]]]] = {
-    "nothing": [],
-    "another kind besides": [[[2, 2, 2, 2, 2]], [[2, 2, 2, 2, 2]]],
-    "more people than rows": [[[2, 3, 2, 3, 2]]],
-    "one who has several rows as one": [[[2, 1, 2, 2, 2]]],
-    "fewer near than in the part": [[[2, 2, 2, 1, 2]]],
-    "a part more": [[[2, 2, 2, 2, 3]]],
-    "parts of other sizes": [[[1, 1, 1, 1, 4]]],
+FORGED: dict[str, tuple[tuple[tuple[int, ...], ...], ...]] = {
+    "nothing": (),
+    "another kind besides": (((2, 2, 2, 2, 2),), ((2, 2, 2, 2, 2),)),
+    "more people than rows": (((2, 3, 2, 3, 2),),),
+    "one who has several rows as one": (((2, 1, 2, 2, 2),),),
+    "fewer near than in the part": (((2, 2, 2, 1, 2),),),
+    "a part more": (((2, 2, 2, 2, 3),),),
+    "parts of other sizes": (((1, 1, 1, 1, 4),),),
 }
 
 
@@ -198,7 +198,7 @@ def test_people_that_no_parts_can_have_are_refused(forgery: str) -> None:
     asked: Any = {"beside": KnownBeside(columns=("t",), target="t", k=2)}
     told = measure(table, ["q"], unit="u", **asked).counts
     assert told is not None
-    assert told.parts == ([[2, 2, 2, 2, 2]],)
+    assert told.parts == (((2, 2, 2, 2, 2),),)
     found = measure(table.drop_columns(["u"]), ["q"], people=replace(told, parts=FORGED[forgery]), **asked)
 
     assert [check.name for check in found.checks if not check.passed] == ["people_of_parts"]
@@ -210,5 +210,5 @@ def test_fewer_people_in_parts_than_in_classes_are_refused() -> None:
     asked: Any = {"beside": KnownBeside(columns=("t",), k=2)}
     told = measure(table, ["q"], unit="u", **asked).counts
     assert told is not None
-    found = measure(table.drop_columns(["u"]), ["q"], people=replace(told, parts=[[[6, 5, 6, 5, 1]]]), **asked)
+    found = measure(table.drop_columns(["u"]), ["q"], people=replace(told, parts=(((6, 5, 6, 5, 1),),)), **asked)
     assert not found.checks[-1].passed

@@ -161,7 +161,7 @@ def test_the_counts_that_are_told_allow_the_same_recount(
     assert with_unit.counts is not None
     shuffled = table.take(pa.array(np.random.default_rng(len(rows)).permutation(table.num_rows)))
     pq.write_table(shuffled.drop_columns(["who"]), path)
-    told = PeopleCounts.from_params({"people": with_unit.counts.to_dict()})
+    told = PeopleCounts.from_params(with_unit.counts.to_params())
     again = measure(path, ["q"], sensitive=["s"], people=told)
     assert all(check.passed for check in again.checks)
     assert again == with_unit

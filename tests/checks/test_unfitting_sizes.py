@@ -18,8 +18,8 @@ from anonkit.errors import ReleaseFormatError
 def test_sizes_of_people_are_five_whole_numbers_above_none(raw: list[Any]) -> None:
     """Nothing else is in a class of people."""
     people = {"classes": "", "sensitive": {}, "parts": [[raw]]}
-    with pytest.raises(ReleaseFormatError):
-        PeopleCounts.from_params({"people": people})
+    with pytest.raises(ReleaseFormatError, match="the counts of people in the params"):
+        PeopleCounts.from_params(people)
 
 
 def test_a_descriptor_of_more_files_than_a_release_has_is_refused(tmp_path: Path) -> None:
