@@ -30,7 +30,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from fractions import Fraction
-from types import MappingProxyType, NoneType, UnionType
+from types import GenericAlias, MappingProxyType, NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from anonkit.errors import ReleaseFormatError, refusing_damage
@@ -267,9 +267,7 @@ def _converter() -> Converter:
     converter.register_structure_hook_func(lambda kind: len(_members(kind)) > 1, _structured_member)
     converter.register_structure_hook_func(lambda kind: kind == Loss, _loss)
     converter.register_structure_hook_factory(lambda kind: _is_list(get_origin(kind)), _list_reader)
-    converter.register_structure_hook_func(
-        _is_named_tuple, lambda raw, kind: kind(*converter.structure(raw, tuple[*get_type_hints(kind).values()]))
-    )
+    converter.register_structure_hook_func(_is_named_tuple, _named_tuple)
     converter.register_structure_hook_func(
         lambda kind: getattr(kind, "__origin__", None) is np.ndarray,
         lambda raw, kind: np.array(raw, dtype=get_args(get_args(kind)[1])[0]),
@@ -443,6 +441,11 @@ def _list_reader(kind: Any) -> Callable[[Any, Any], Any]:
         return get_origin(kind)(structure(one, own) for one, own in pairs)
 
     return structured
+
+
+def _named_tuple(raw: Any, kind: Any) -> Any:
+    values: Any = GenericAlias(tuple, tuple(get_type_hints(kind).values()))
+    return kind(*_converter().structure(raw, values))
 
 
 def _loss(raw: Any, _: Any) -> float:
