@@ -54,7 +54,7 @@ def command(*, folder: str, rows: int, force: bool, quiet: bool) -> Outcome:
     _withdraw_earlier(output, policy)
     steps = release_steps(make_method(default_method([], without_target=False), {}))
     with progress_line(quiet, steps=steps) as progress:
-        released = release(table, policy=policy, output=output, force=force, ledger=Where.BESIDE, progress=progress)
+        released = release(table, policy=policy, output=output, force=force, ledger=Where.SIMULATED, progress=progress)
     assert released.place is not None  # noqa: S101 - it was written
     page = released.place.by_role()["page"]
     return Outcome(
@@ -88,10 +88,10 @@ def _withdraw_earlier(output: Path, policy: Path) -> None:
     """Withdraw what an earlier demo has booked beside the output: its customers were simulated, too, and are gone."""
     from anonkit.bundle.release_place import Place
     from anonkit.ledger import Ledger
-    from anonkit.ledger.applied_recoding import ledger_beside
+    from anonkit.ledger.applied_recoding import simulated_ledger_beside
     from anonkit.policy.declaration import Policy
 
-    place, dataset = ledger_beside(Place.of(output)), Policy.load(policy).dataset
+    place, dataset = simulated_ledger_beside(Place.of(output)), Policy.load(policy).dataset
     if dataset is not None and place.exists():
         ledger = Ledger(place)
         for entry in ledger.standing(dataset).counted:

@@ -178,14 +178,22 @@ def _place(where: str | None, policy: str | None) -> LedgerPlace:
     named = Path(where or ".")
     if where is not None and named.suffix == ".sqlite":
         return LedgerPlace(file=named)
-    return _beside(named) or (users_ledger() if where is None else LedgerPlace(file=named))
+    if where is None:
+        return _beside(named) or users_ledger()
+    return _beside(named, or_simulated=True) or LedgerPlace(file=named)
 
 
-def _beside(path: Path) -> LedgerPlace | None:
-    """Return the ledger of a folder or a release: one beside it, or the one that its pointer names."""
+def _beside(path: Path, *, or_simulated: bool = False) -> LedgerPlace | None:
+    """Return the ledger of a folder or a release: one beside it, or the one that its pointer names.
+
+    Parameters
+    ----------
+    or_simulated : bool
+        Where neither is there, that of simulated people: no release of real ones is in it.
+    """
     from anonkit.bundle.release_place import Place
     from anonkit.ledger import NAME
-    from anonkit.ledger.applied_recoding import POINTER, Pointer, ledger_beside
+    from anonkit.ledger.applied_recoding import POINTER, SIMULATED_NAME, Pointer, ledger_beside
     from anonkit.ledger.ledger_place import LedgerPlace
 
     candidates = [path / NAME] if path.is_dir() else []
@@ -206,7 +214,8 @@ def _beside(path: Path) -> LedgerPlace | None:
                     "anonkit ledger --ledger PLACE shows the one that is kept",
                 )
             return known.place
-    return None
+    simulated = [candidate.with_name(SIMULATED_NAME) for candidate in candidates]
+    return next((LedgerPlace(file=path) for path in simulated if or_simulated and path.exists()), None)
 
 
 # --- for people ----------------------------------------------------------------------------------------------

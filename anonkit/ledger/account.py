@@ -17,7 +17,7 @@ from pathlib import Path
 
 from anonkit.bundle.release_place import Place
 from anonkit.errors import LedgerError, ParameterError, option, spoken
-from anonkit.ledger.applied_recoding import AppliedRecoding, Pointer, ledger_beside
+from anonkit.ledger.applied_recoding import AppliedRecoding, Pointer, ledger_beside, simulated_ledger_beside
 from anonkit.ledger.file_store import key_file
 from anonkit.ledger.ledger_place import LedgerPlace, users_ledger
 from anonkit.ledger.neighbour_totals import neighbours_of_budget
@@ -42,9 +42,9 @@ class Where(Enum):
 
     FOUND = "where a release finds it"
     """The one of policy or environment, else one beside the output, else the user's."""
-    BESIDE = "beside the output"
-    """Beside the output, where one is made: of simulated data, which have no place in the user's ledger. Nothing is
-    required of it."""
+    SIMULATED = "beside the output, of simulated people"
+    """Beside the output, where one is made, under a name of its own: simulated people are in no ledger of real ones,
+    and real ones not in theirs. Nothing is required of it, and it neither leaves a pointer nor heeds one."""
     NOWHERE = "given to nobody"
     """Nothing is handed out, or no real person is in the table: there is nothing to book, whatever is required."""
 
@@ -86,6 +86,8 @@ class Account:
     """Earlier releases with which this one has no person in common; set by `pipeline.new_people`."""
     applied: AppliedRecoding | None = None
     """The earlier release whose recoding is applied: the ledger has to know it."""
+    is_simulated: bool = False
+    """True: the ledger is that of simulated people; set by `found`."""
     displaced: Pointer | None = None
     """Pointer of the folder where another ledger is used knowingly; set by `found`."""
     declared: Allowance = NO_LIMIT
@@ -167,11 +169,16 @@ class Account:
         declared = Bookkeeping() if declared is None else declared
         named = neighbours_of_budget(declared.budget_neighbours, declared.budget_unit)
         declared_allowance = Allowance(epsilon=declared.budget, delta=declared.budget_delta, neighbours=named)
-        if self.ledger is Where.NOWHERE or (self.ledger is Where.BESIDE and _is_beside_nothing(place)):
+        if self.ledger is Where.SIMULATED and place is not None and place.store is None:
+            beside = LedgerPlace(file=simulated_ledger_beside(place))
+            if self.applied is not None:
+                self.applied.found(beside, is_named=True)
+            return replace(self, ledger=beside, declared=declared_allowance, is_simulated=True)
+        if self.ledger in (Where.NOWHERE, Where.SIMULATED):
             if self.given != NO_LIMIT:
                 raise _needs_ledger("a budget")
             return replace(self, ledger=None)
-        required = None if self.ledger is Where.BESIDE else _required_by(declared)
+        required = _required_by(declared)
         if self.ledger is None and required is not None:
             raise ParameterError(
                 f"{required} requires a ledger, and this release is to have none",
@@ -218,7 +225,7 @@ class Account:
     def _place(self, place: Place | None, declared: Bookkeeping) -> LedgerPlace | None:
         if not isinstance(self.ledger, Where):
             return None if self.ledger is None else LedgerPlace.of(self.ledger)
-        named = None if self.ledger is Where.BESIDE else declared.ledger or os.environ.get(VARIABLE)
+        named = declared.ledger or os.environ.get(VARIABLE)
         if named:
             return LedgerPlace.of(named)
         if place is None:
@@ -226,14 +233,9 @@ class Account:
         if place.store is None:
             beside = ledger_beside(place)
             # a key alone says that a ledger was there, which is refused when it is opened
-            if self.ledger is Where.BESIDE or beside.exists() or key_file(beside).exists():
+            if beside.exists() or key_file(beside).exists():
                 return LedgerPlace(file=beside)
         return users_ledger()
-
-
-def _is_beside_nothing(place: Place | None) -> bool:
-    """Return True if no ledger can be beside a release: one in memory, or in a store."""
-    return place is None or place.store is not None
 
 
 _NAME_IT = f"{option('ledger', 'PLACE')}, ledger in the policy, or {VARIABLE}"

@@ -4,7 +4,7 @@
 What a batch and the earlier release show together cannot be compared with a bound by a ledger that does not know the
 earlier one. It is known by the digest of its params, so that copies of its files are found.
 
-The pointer that every release leaves beside its files: the ledger in which it is booked.
+The pointer that every release of real people leaves beside its files: the ledger in which it is booked.
 
 It holds the random id of the ledger and its place, and no figure. So it is noticed when a release goes into a folder
 whose earlier releases are in another ledger, or in one that is gone with the home of a container. In an object store
@@ -35,6 +35,9 @@ from anonkit.ledger.store import NAME, Ledger
 
 POINTER = ".anonkit-ledger.json"
 """In the place of a ledger beside the release."""
+SIMULATED_NAME = ".anonkit-ledger-simulated.sqlite"
+"""Of the ledger of simulated people, in the same place. Under the name of the other one, real people released into this
+folder would be booked among them, where nothing of the user's ledger is known."""
 _UNREADABLE = "unreadable"
 
 
@@ -119,6 +122,11 @@ def ledger_beside(place: Place) -> Path:
     """Return the path of a ledger beside a release: beside its files, or beside its folder."""
     handed_out = place.folder.name == place.stem  # OUT/ is handed out as a whole
     return (place.folder.absolute().parent if handed_out else place.folder) / NAME
+
+
+def simulated_ledger_beside(place: Place) -> Path:
+    """Return the path of the ledger of simulated people beside a release of theirs."""
+    return ledger_beside(place).with_name(SIMULATED_NAME)
 
 
 def leave_pointer(place: Place, ledger: Ledger) -> None:

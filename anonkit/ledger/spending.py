@@ -300,7 +300,7 @@ class Spending:
 
             def publishing(digest: str) -> None:
                 ledger.publishing(number, digest, sealed(key, claim.request, rows.spelled, digest))
-                if place is not None:
+                if place is not None and not self._account.is_simulated:
                     leave_pointer(place, ledger)
 
             yield self._published(position, recognitions[-1]), publishing

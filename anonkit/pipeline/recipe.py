@@ -174,7 +174,7 @@ class Recipe:
         """Return the account of the release: simulated people have no place in the ledger of real ones."""
         bookkeeping = self.policy.bookkeeping
         is_ours = self.simulate is not None and bookkeeping.ledger is None and not bookkeeping.required
-        return replace(account, ledger=Where.BESIDE) if is_ours and account.ledger is Where.FOUND else account
+        return replace(account, ledger=Where.SIMULATED) if is_ours and account.ledger is Where.FOUND else account
 
     @property
     def steps(self) -> tuple[str, ...]:

@@ -215,7 +215,7 @@ def test_a_step_goes_on_in_a_new_ledger(folder: Path, monkeypatch: pytest.Monkey
 
 def test_every_keyword_of_an_account_reaches_a_step() -> None:
     """Beside recipes, and as fields of the Airflow operator, but for those that need a person, or one release alone."""
-    set_inside = {"was_handed_out", "disjoint_from", "applied", "displaced", "declared"}
+    set_inside = {"was_handed_out", "disjoint_from", "applied", "displaced", "declared", "is_simulated"}
     of_account = {field.name for field in fields(Account)} - set_inside
     assert of_account <= set(pipeline_step._BESIDE_RECIPES)
     source = Path(pipeline_step.__file__).with_name("airflow.py").read_text(encoding="utf-8")

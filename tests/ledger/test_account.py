@@ -9,6 +9,7 @@ import pytest
 from anonkit.bundle.release_place import Place
 from anonkit.errors import LedgerError, ParameterError
 from anonkit.ledger.account import REQUIRED, VARIABLE, Account, Where
+from anonkit.ledger.applied_recoding import SIMULATED_NAME, leave_pointer
 from anonkit.ledger.ledger_place import LedgerPlace, users_ledger
 from anonkit.ledger.settling import Allowance, allowed
 from anonkit.ledger.store import NAME, Ledger
@@ -32,12 +33,26 @@ def test_the_default_ledger_is_the_users_unless_one_stands_beside(tmp_path: Path
     assert Account().place is None
 
 
-def test_a_ledger_of_simulated_data_stands_beside_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No variable of the machine and no requirement changes its place; simulated data in memory have no ledger."""
+def test_simulated_people_have_a_ledger_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No variable, requirement, pointer or ledger of real people changes its place; in memory they have none."""
+    place, ours = Place.of(tmp_path / "a.parquet"), Account(ledger=Where.SIMULATED)
+    leave_pointer(place, Ledger.create(tmp_path / "elsewhere.sqlite"))
     monkeypatch.setenv(VARIABLE, str(tmp_path / "machine's"))
     monkeypatch.setenv(REQUIRED, "1")
-    assert found(Account(ledger=Where.BESIDE), Place.of(tmp_path / "a.parquet")) == tmp_path / NAME
-    assert found(Account(ledger=Where.BESIDE), None) is None
+    Ledger.create(tmp_path / NAME)
+    for beside in (place, Place.of(f"{tmp_path}/out/")):
+        assert found(ours, beside) == tmp_path / SIMULATED_NAME
+        assert ours.found(beside).is_simulated
+    for nowhere in (None, Place.of("s3://bucket/a.parquet")):
+        assert found(ours, nowhere, Bookkeeping(budget=1.0)) is None
+
+
+def test_real_people_are_in_no_ledger_of_simulated_ones(tmp_path: Path) -> None:
+    """Neither one that is there, nor one of which the key is left."""
+    Ledger.create(tmp_path / SIMULATED_NAME)
+    assert found(Account(), Place.of(tmp_path / "a.parquet")) == users_ledger().file
+    (tmp_path / SIMULATED_NAME).unlink()
+    assert found(Account(), Place.of(tmp_path / "a.parquet")) == users_ledger().file
 
 
 def test_a_key_whose_ledger_is_gone_is_found_beside(tmp_path: Path) -> None:
@@ -74,7 +89,7 @@ def test_a_budget_needs_a_ledger(tmp_path: Path) -> None:
     for declared in (Bookkeeping(budget=1.0), Bookkeeping(budget_delta=0.0)):
         with pytest.raises(ParameterError, match="the policy's budget needs a ledger"):
             Account().found(None, declared)
-    for where in (Where.FOUND, Where.BESIDE, Where.NOWHERE, None):
+    for where in (Where.FOUND, Where.SIMULATED, Where.NOWHERE, None):
         with pytest.raises(ParameterError, match="a budget needs a ledger"):
             Account(ledger=where, budget_delta=1e-6).found(None)
 

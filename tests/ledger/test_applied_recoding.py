@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cli.conftest import Ran
 
 from anonkit.ledger import NAME, Ledger
-from anonkit.ledger.applied_recoding import POINTER
+from anonkit.ledger.applied_recoding import POINTER, SIMULATED_NAME
 from anonkit.ledger.ledger_place import users_ledger
 
 QUICK = ("--method", "mondrian", "--k", "3", "--identifier", "name", "--sensitive", "illness", "--quiet")
@@ -194,24 +196,95 @@ def test_a_pointer_that_cannot_be_read_names_an_unknown_ledger(cli: Any, january
     assert refused.code == 2
 
 
+@pytest.fixture
+def simulated(cli: Any, tmp_path: Path) -> Callable[[Path], Ran]:
+    """Run a recipe of simulated customers into a folder."""
+
+    def run(folder: Path) -> Ran:
+        recipe = tmp_path / "recipe.toml"
+        recipe.write_text(
+            f'method = "mondrian"\noutput = "{folder.name}/made.parquet"\nutility = false\n'
+            "[simulate]\nrows = 200\nseed = 1\n[parameters]\nk = 5\n",
+            encoding="utf-8",
+        )
+        return cli("run", recipe, "--json")
+
+    return run
+
+
+def refuses_one_more(cli: Any, folder: Path, rows: list[str]) -> bool:
+    """Return True if a release into a folder of one person more than in January is refused."""
+    table = month(folder, [*rows, "Somebody new,33,102,F,flu,low\n"])
+    refused = cli("release", table, folder / "next.parquet", *QUICK)
+    return refused.code == 1 and "looks like dataset 'in'" in refused.err
+
+
+def test_a_simulated_release_is_in_the_way_of_no_real_one(
+    cli: Any, rows: list[str], january: Path, simulated: Callable[[Path], Ran]
+) -> None:
+    """After a real one in its folder it is made, and again; what is real is known there as before."""
+    pointer = january.with_name(POINTER).read_bytes()
+    for reused in (False, True):
+        ran = simulated(january.parent)
+        assert ran.code == 0, ran.err
+        assert ran.document["reused"] is reused
+        assert january.with_name(POINTER).read_bytes() == pointer
+    assert [one.dataset for one in Ledger(users_ledger()).datasets()] == ["in"]
+    assert cli("release", january.with_name("in.csv"), january.with_name("b.parquet"), *QUICK).code == 0
+    assert refuses_one_more(cli, january.parent, rows)
+
+
+def test_a_real_release_is_not_booked_among_simulated_people(
+    cli: Any, tmp_path: Path, rows: list[str], january: Path, simulated: Callable[[Path], Ran]
+) -> None:
+    """In a folder that a simulated one was made in before: the user's ledger knows January there."""
+    folder = tmp_path / "2024-02"
+    for at in range(2):
+        ran = simulated(folder)
+        assert ran.code == 0, ran.err
+        assert refuses_one_more(cli, folder, rows)
+        ran = cli("release", january.with_name("in.csv"), folder / f"{at}.parquet", *QUICK)
+        assert ran.code == 0, ran.err
+        [known] = Ledger(users_ledger()).datasets()
+        assert [entry.output for entry in known.counted][1:] == [str(folder / f"{n}.parquet") for n in range(at + 1)]
+
+
+def test_the_demo_touches_no_ledger_of_its_folder(cli: Any, january: Path) -> None:
+    """Neither one that a pointer names, nor one beside it that knows other people by the name of its customers."""
+    pointer = january.with_name(POINTER).read_bytes()
+    assert cli("demo", "--folder", january.parent, "--rows", "200", "--quiet").code == 0
+    assert january.with_name(POINTER).read_bytes() == pointer
+    assert [one.dataset for one in Ledger(users_ledger()).datasets()] == ["in"]
+    Ledger.create(january.with_name(NAME))
+    real = cli("release", january.with_name("in.csv"), january.with_name("b.parquet"), *QUICK, "--new-ledger",
+               "--dataset", "bank-customers")  # fmt: skip
+    assert real.code == 0, real.err
+    assert cli("demo", "--folder", january.parent, "--rows", "200", "--quiet", "--force").code == 0
+    [known] = Ledger(january.with_name(NAME)).datasets()
+    assert [entry.counts for entry in known.entries] == [True]
+
+
 @pytest.mark.slow
-def test_a_simulated_table_has_a_ledger_of_its_own(cli: Any, tmp_path: Path) -> None:
-    """Of a recipe and of the demo: beside them, and not among those of real people."""
-    recipe = tmp_path / "recipe.toml"
-    recipe.write_text(
-        'method = "mondrian"\noutput = "made/out.parquet"\n[simulate]\nrows = 200\nseed = 1\n[parameters]\nk = 5\n',
-        encoding="utf-8",
-    )
-    ran = cli("run", recipe, "--quiet")
-    assert ran.code == 0, ran.err
-    assert cli("demo", "--folder", tmp_path / "demo", "--rows", "200", "--quiet").code == 0
-    assert (tmp_path / "made" / NAME).exists()
-    assert (tmp_path / "demo" / NAME).exists()
+def test_a_recoding_of_simulated_people_is_that_of_no_release_that_a_ledger_knows(cli: Any, tmp_path: Path) -> None:
+    """A batch may be of real people: it is not booked among simulated ones; the owner decides what to do."""
+    assert cli("demo", "--folder", tmp_path, "--rows", "200", "--quiet").code == 0
+    asked = ("apply", tmp_path / "release.parquet", tmp_path / "customers.csv", tmp_path / "again.parquet", "--quiet")
+    refused = cli(*asked)
+    assert refused.code == 2
+    assert "no ledger knows the release whose recoding is applied" in refused.err
+    assert cli(*asked, "--no-ledger").code == 0
     assert not users_ledger().may_be_there
-    ran = cli("apply", tmp_path / "demo" / "release.parquet", tmp_path / "demo" / "customers.csv",
-              tmp_path / "demo" / "again.parquet", "--accept-joint-k", "1", "--quiet")  # fmt: skip
-    assert ran.code == 0, ran.err
-    assert cli("demo", "--folder", tmp_path / "demo", "--rows", "300", "--quiet", "--force").code == 0
+
+
+@pytest.mark.slow
+def test_the_ledger_of_simulated_people_is_shown_where_no_other_is(cli: Any, january: Path) -> None:
+    """By its folder, or by a release in it; a pointer to that of real people goes before it."""
+    folder = january.parent.parent / "demo"
+    assert cli("demo", "--folder", folder, "--rows", "200", "--quiet").code == 0
+    for where in (folder, folder / "release.parquet"):
+        assert cli("ledger", where, "--json").document["ledger"] == str(folder / SIMULATED_NAME)
+    assert cli("demo", "--folder", january.parent, "--rows", "200", "--quiet").code == 0
+    assert cli("ledger", january.parent, "--json").document["ledger"] == str(users_ledger())
 
 
 @pytest.mark.slow
