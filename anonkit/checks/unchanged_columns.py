@@ -86,7 +86,7 @@ def look_at_unchanged(
     known : sequence of str
         Quasi-identifiers that are shown as they are, too: of which others may be functions.
     """
-    from anonkit.drafting.identifying import clear_cells
+    from anonkit.drafting.identifying.clear_cells import allowed_note, follows_note, found_in, nearly_unique_note, refused_note
     from anonkit.drafting.identifying.verdicts import is_nearly_unique
 
     if not names:
@@ -94,16 +94,16 @@ def look_at_unchanged(
     notes, refused, compared = [], 0, []
     for name in names:
         evidence, rows_a_row = _evidence(table, name)
-        verdict = clear_cells.found_in(evidence, rows_a_row=rows_a_row)
+        verdict = found_in(evidence, rows_a_row=rows_a_row)
         if verdict is None:
             compared.append(name)
-            notes += [clear_cells.nearly_unique_note(name)] if is_nearly_unique(evidence) else []
+            notes += [nearly_unique_note(name)] if is_nearly_unique(evidence) else []
         elif name in allowed:
-            notes.append(clear_cells.allowed_note(name, verdict))
+            notes.append(allowed_note(name, verdict))
         else:
             refused += 1
-            notes.append(clear_cells.refused_note(name, verdict))
-    notes += [clear_cells.follows_note(name, of) for name, of in _following(table, compared, known)]
+            notes.append(refused_note(name, verdict))
+    notes += [follows_note(name, of) for name, of in _following(table, compared, known)]
     check = Check(name=CHECK, passed=not refused, observed=refused, required=0)
     return Unchanged(checks=(check,), notes=tuple(map(on_command_line, notes)))
 
@@ -129,7 +129,7 @@ def _of_one_file(spread: SpreadFiles, name: str) -> tuple[ColumnEvidence, float]
 
 def _counted(lines: Lines, name: str) -> ColumnEvidence:
     """Return the facts on the cells of a column: some of its values, and the numbers of values and of rows."""
-    from anonkit.drafting.identifying import clear_cells
+    from anonkit.drafting.identifying.clear_cells import evidence_of_times, evidence_of_values
 
     column = lines.column(name)
     there = f"(SELECT {column} AS v, {lines.rows()} AS n FROM {lines.source} WHERE {column} IS NOT NULL GROUP BY 1)"
@@ -139,16 +139,16 @@ def _counted(lines: Lines, name: str) -> ColumnEvidence:
         f"SELECT count(*), coalesce(sum(n), 0)::BIGINT, {ends} FROM {there}"
     ).fetchall()
     if pa.types.is_temporal(kind):
-        return clear_cells.evidence_of_times(name, filled=filled, distinct=distinct)
+        return evidence_of_times(name, filled=filled, distinct=distinct)
     every = max(1, -(-distinct // _SPELLED))
     spaced = f"SELECT v, row_number() OVER (ORDER BY v) AS place FROM {there}"
     values = _table(lines, f"SELECT v FROM ({spaced}) WHERE (place - 1) % {every} = 0 ORDER BY place").column("v")
-    return clear_cells.evidence_of_values(name, values, filled=filled, distinct=distinct, ends=(low, high))
+    return evidence_of_values(name, values, filled=filled, distinct=distinct, ends=(low, high))
 
 
 def _following(table: str | Path | pa.Table, names: Sequence[str], known: Sequence[str]) -> list[tuple[str, str]]:
     """Return the columns that are functions of a known one, each with the first such."""
-    from anonkit.drafting.identifying import clear_cells
+    from anonkit.drafting.identifying.clear_cells import ROWS_COMPARED, functions_among
 
     if not names or not known:
         return []
@@ -157,9 +157,9 @@ def _following(table: str | Path | pa.Table, names: Sequence[str], known: Sequen
         rows = _table(
             lines,
             f"SELECT {', '.join(map(lines.column, both))} FROM {lines.source} USING SAMPLE "
-            f"reservoir({clear_cells.ROWS_COMPARED} ROWS) REPEATABLE (0)",
+            f"reservoir({ROWS_COMPARED} ROWS) REPEATABLE (0)",
         ).rename_columns(both)
-    return clear_cells.functions_among(rows, names, known)
+    return functions_among(rows, names, known)
 
 
 def _table(lines: Any, sql: str) -> pa.Table:

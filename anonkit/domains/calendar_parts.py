@@ -38,7 +38,6 @@ LEVELS = {
 }
 """Levels of each kind, finest first. No level of a moment is finer than an hour: it is nearly unique."""
 
-_HOUR, _DAY = 3_600_000_000, 86_400_000_000  # microseconds
 _PART_HOURS = 6  # night, morning, afternoon, evening
 _MONTHS = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
 _EPOCH_MONTH = 1970 * 12

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from anonkit.drafting.identifying import clear_cells
+from anonkit.drafting.identifying.clear_cells import ROWS_COMPARED, allowed_note, follows_from, follows_note, found_in, nearly_unique_note
 from anonkit.drafting.identifying.verdicts import ColumnEvidence, IdentifierVerdict, evidence_of, is_nearly_unique
 from anonkit.drafting.profiling import looked_at
 from anonkit.errors import GuaranteeError, option
@@ -48,9 +48,9 @@ class ClearColumns:
     def notes(self) -> list[str]:
         """Return notes on findings that are no reason to refuse; no value."""
         return [
-            *(clear_cells.allowed_note(name, verdict) for name, verdict in self.found.items()),
-            *map(clear_cells.nearly_unique_note, self.nearly_unique),
-            *(clear_cells.follows_note(name, known) for name, known in self.follow.items()),
+            *(allowed_note(name, verdict) for name, verdict in self.found.items()),
+            *map(nearly_unique_note, self.nearly_unique),
+            *(follows_note(name, known) for name, known in self.follow.items()),
         ]
 
     def marked(self, entries: Iterable[ReportColumn], policy: Policy) -> list[ReportColumn]:
@@ -86,7 +86,7 @@ def look_at_clear(source: Source, names: Sequence[str], known: Sequence[str], en
     found, nearly = {}, []
     for name in names:
         evidence = _evidence(rows, name, engine)
-        verdict = clear_cells.found_in(evidence, rows_a_row=a_row)
+        verdict = found_in(evidence, rows_a_row=a_row)
         if verdict is not None:
             found[name] = verdict
         elif is_nearly_unique(evidence):
@@ -111,10 +111,10 @@ def _evidence(rows: Source, name: str, engine: Engine) -> ColumnEvidence:
 def _following(rows: Source, names: Sequence[str], known: Sequence[str], engine: Engine) -> dict[str, str]:
     if not names:
         return {}
-    if rows.n_rows > clear_cells.ROWS_COMPARED:
-        rows = engine.sample(rows, clear_cells.ROWS_COMPARED, Randomness.seeded(0).child("clear columns"))
+    if rows.n_rows > ROWS_COMPARED:
+        rows = engine.sample(rows, ROWS_COMPARED, Randomness.seeded(0).child("clear columns"))
     coded = {column.name: column for column in engine.encode(rows, [*names, *known])}
-    pairs = ((name, of) for name in names for of in known if clear_cells.follows_from(coded[name], coded[of]))
+    pairs = ((name, of) for name in names for of in known if follows_from(coded[name], coded[of]))
     follow: dict[str, str] = {}
     for name, of in pairs:
         follow.setdefault(name, of)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime, time, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,9 @@ from anonkit.domains.calendar_cells import CalendarReader
 from anonkit.domains.calendar_parts import CalendarKind, CalendarParts
 from anonkit.domains.coded_columns import BoolArray, IntArray
 from anonkit.policy.calendar_columns import MOST_BINS, Calendar
-from anonkit.policy.column_declarations import Column
+
+if TYPE_CHECKING:
+    from anonkit.policy.column_declarations import Column
 
 _DAY = 86_400_000_000  # microseconds
 _EPOCH = date(1970, 1, 1).toordinal()
