@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from anonkit.bundle import object_store_reading, store_writing
+from anonkit.bundle import object_store
 from anonkit.bundle.s3_store import ConditionUnmetError, ListedObject
 from anonkit.errors import EngineError
 
@@ -121,6 +121,6 @@ class Bucket:
 def bucket_in_memory(monkeypatch: pytest.MonkeyPatch) -> Bucket:
     """Let every bucket be one in memory."""
     bucket = Bucket()
-    for module in (object_store_reading, store_writing):
+    for module in (object_store, object_store):
         monkeypatch.setattr(module, "open_bucket", lambda name: bucket)
     return bucket

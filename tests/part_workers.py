@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from anonkit.bundle.part_workers import GroupStep, Message
-from anonkit.engines.writing.relabelling import RelabelInto
+from anonkit.bundle.data_files import GroupStep, Message
+from anonkit.engines.writing.parquet_files import RelabelInto
 
 _HEAD, _TAIL = 4, 8
 

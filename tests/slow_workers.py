@@ -43,8 +43,8 @@ def _slowed_task(made: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[A
 
 @functools.cache
 def _slow_down() -> None:
-    from anonkit.engines.reading.splits import GeneratedSplits, ParquetSplits
-    from anonkit.engines.writing.part_files import StoredSplits
+    from anonkit.engines.reading.sources import GeneratedSplits, ParquetSplits
+    from anonkit.engines.writing.parquet_files import StoredSplits
     from anonkit.engines.writing.part_tasks import PartTask
 
     for kind in (ParquetSplits, StoredSplits, GeneratedSplits):

@@ -35,8 +35,8 @@ REPEATED = 32
 
 MADE_FROM_NAMES = {
     "bundle/atomic.py": "an escaped name, digits and eight letters: nothing repeats but digits",
-    "bundle/object_store_reading.py": "an escaped name, parts of fixed forms and a number",
-    "domains/calendar_cells.py": "made of a policy's format: fields of at most nine digits",
+    "bundle/object_store.py": "an escaped name, parts of fixed forms and a number",
+    "domains/dates_and_times.py": "made of a policy's format: fields of at most nine digits",
     "checks/calendar_labels.py": "made of a policy's format: fields of at most nine digits",
     "drafting/guessed_target.py": "a table of short forms of times in the file itself",
     "engines/snapshots/postgresql_tables.py": "a table of words in the file itself, searched in a server's message",

@@ -55,10 +55,10 @@ def test_nothing_is_remembered_where_it_is_off(remembered: RememberedForests) ->
 
 def test_modules_that_learn_use_the_memory() -> None:
     """It is in the place of the function before they are imported."""
-    from anonkit.k_anonymity.search import importance, soft_labels
+    from anonkit.k_anonymity.search import importance, out_of_sample_predictions
     from anonkit.utility import class_utility, number_utility
 
-    for module in (importance, number_utility, soft_labels, class_utility):
+    for module in (importance, number_utility, out_of_sample_predictions, class_utility):
         assert module.learned is learning_process.learned
         assert isinstance(module.learned.__self__, RememberedForests)
 

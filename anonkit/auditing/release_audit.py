@@ -34,7 +34,7 @@ from anonkit.bundle.release_place import Place
 from anonkit.bundle.stored_release import Release, load
 from anonkit.domains.coded_columns import FloatArray
 from anonkit.engines import open_engine
-from anonkit.engines.reading.settled_tables import settled
+from anonkit.engines.reading.declared_tables import settled
 from anonkit.engines.snapshots.addresses import ReadAs, source_at
 from anonkit.engines.snapshots.dispatch import snapshot
 from anonkit.errors import AnonkitError, ParameterError, PolicyError

@@ -22,8 +22,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anonkit.auditing.attacks.success_rates import REFUTED_ALPHA, Guesser, LossBound, epsilon_of_guesses
+from anonkit.domains.cell_values import codes_of_cells
 from anonkit.domains.coded_columns import FloatArray
-from anonkit.domains.domain_codes import codes_of_cells
 from anonkit.domains.number_bins import Categories, DeclaredTarget, Grid
 from anonkit.engines import open_engine
 from anonkit.methods import make_method
@@ -31,8 +31,8 @@ from anonkit.policy.column_declarations import Column, Missing, Role
 from anonkit.policy.declaration import Policy
 from anonkit.promises.guarantee import REPLACE
 from anonkit.protocols import Draft, Engine, Method
-from anonkit.published.additive_scores import places_of, region_of_nodes
-from anonkit.published.marginal_tables import OneWayTable, PairTable
+from anonkit.published.count_evidence import places_of, region_of_nodes
+from anonkit.published.noisy_tables import OneWayTable, PairTable
 from anonkit.published.product_mixtures import FORMATS as MARGINALS
 from anonkit.published.statements.noise_statement import FORMAT as STATEMENT
 from anonkit.published.statements.noise_statement import CellRows, Count, ReleasedStatement, Sum

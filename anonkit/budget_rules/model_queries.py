@@ -2,7 +2,7 @@
 """Queries of anonkit's own methods: what each asks of the rows, in values that name no method and have no loss.
 
 Each says in its docstring how its answer depends on rows. How far one row moves it is worked out twice from this:
-by the owner (`anonkit.mechanisms.query_sensitivity`) and by a check (`anonkit.checks.query_changes`).
+by the owner (`anonkit.mechanisms.accounting`) and by a check (`anonkit.checks.query_changes`).
 """
 
 from __future__ import annotations

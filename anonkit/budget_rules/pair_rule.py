@@ -21,7 +21,7 @@ from itertools import combinations
 
 import numpy as np
 
-from anonkit.budget_rules.forest_rule import choice_share, least_gain
+from anonkit.budget_rules.tree_rule import choice_share, least_gain
 
 Division = tuple[int, int]
 """Number of an attribute, and number of its split."""

@@ -18,9 +18,8 @@ from pathlib import Path
 from anonkit.bundle.atomic import finish, is_waiting, refuse_without_renames
 from anonkit.bundle.data_files import SUFFIX, is_data_folder, sha256
 from anonkit.bundle.json_documents import LARGEST_FILES, parse_json, read_capped, refuse_irregular
-from anonkit.bundle.object_store_reading import StorePlace, place_in_store
+from anonkit.bundle.object_store import StorePlace, place_in_store, refuse_unfit
 from anonkit.bundle.s3_store import SCHEME
-from anonkit.bundle.store_writing import refuse_unfit
 from anonkit.errors import EngineError, ParameterError, ReleaseFormatError, option
 from anonkit.redaction import is_address
 

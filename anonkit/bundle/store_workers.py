@@ -16,9 +16,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from anonkit.bundle.data_files import Outline, file_digest, outline_of
-from anonkit.bundle.object_store_reading import ListedFile, StorePlace, fetch_object
-from anonkit.bundle.part_workers import GroupStep, Message, PartWorkers, all_dealt, read_by
+from anonkit.bundle.data_files import (
+    GroupStep,
+    Message,
+    Outline,
+    PartWorkers,
+    all_dealt,
+    file_digest,
+    outline_of,
+    read_by,
+)
+from anonkit.bundle.object_store import ListedFile, StorePlace, fetch_object
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.bundle.release_place import Place
 

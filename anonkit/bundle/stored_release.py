@@ -18,6 +18,7 @@ from anonkit.bundle.atomic import Staging, finish
 from anonkit.bundle.data_files import data_paths, first_rows, read_rows, sha256
 from anonkit.bundle.exports.opened_targets import write_copy
 from anonkit.bundle.json_documents import parse_json, read_capped, read_json, to_json
+from anonkit.bundle.object_store import put_release
 from anonkit.bundle.release_place import (
     COPIES,
     DATA,
@@ -35,9 +36,8 @@ from anonkit.bundle.release_place import (
     refuse_taken_by_others,
     refuse_unfit_files,
 )
-from anonkit.bundle.store_writing import put_release
 from anonkit.errors import GuaranteeError, ParameterError, ReleaseFormatError
-from anonkit.report.descriptor import FILES, with_resources
+from anonkit.report.descriptors import FILES, with_resources
 
 if TYPE_CHECKING:
     import pandas as pd

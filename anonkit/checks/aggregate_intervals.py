@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.budget_rules.model_queries import TABLE, ModelQuery, PlaceHalves, PlaceSum
-from anonkit.checks.noise_laws import Noise, law_of_noise
+from anonkit.checks.central_noise import Noise, law_of_noise
 from anonkit.checks.number_cells import Multiples
 from anonkit.documents import ParamsPart
 

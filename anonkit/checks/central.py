@@ -17,13 +17,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonkit.bundle.data_files import iter_batches, parts_of, read_schema
-from anonkit.bundle.part_workers import each_part
+from anonkit.bundle.data_files import each_part, iter_batches, parts_of, read_schema
 from anonkit.checks.account_lines import model_lines, spike_checks
-from anonkit.checks.central_account import account_checks, claim_checks
+from anonkit.checks.central_account import account_checks, claim_checks, expected_account
 from anonkit.checks.central_aggregates import aggregate_checks, aggregated_facts
-from anonkit.checks.central_forest import forest_checks
-from anonkit.checks.central_marginals import marginal_checks
+from anonkit.checks.central_model import forest_checks, marginal_checks
 from anonkit.checks.central_noise import noise_checks
 from anonkit.checks.central_params import (
     Family,
@@ -37,11 +35,9 @@ from anonkit.checks.central_params import (
     is_boolean,
     is_of_format,
 )
-from anonkit.checks.central_plans import expected_account
 from anonkit.checks.central_report import report_checks
 from anonkit.checks.central_rows import row_checks
-from anonkit.checks.central_rule import rebuilt_rule, rule_checks
-from anonkit.checks.central_target import target_checks
+from anonkit.checks.central_rule import rebuilt_rule, rule_checks, target_checks
 from anonkit.checks.number_cells import EqualCells, fewest, is_as_written, multiples_of
 from anonkit.checks.row_rules import row_rule_checks, rules_of
 from anonkit.errors import ReleaseFormatError, refusing_damage

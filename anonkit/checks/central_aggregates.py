@@ -21,11 +21,16 @@ import numpy as np
 from anonkit.budget_rules.model_queries import TABLE
 from anonkit.bundle.data_files import read_rows, read_schema
 from anonkit.checks.aggregate_intervals import Line, NumberSteps, StatedMeasurement, broken_lines
-from anonkit.checks.central_account import account_checks, claim_checks
-from anonkit.checks.central_noise import Totals, alike, neighbours, shown_checks
+from anonkit.checks.central_account import (
+    LAPLACE,
+    ExpectedAccount,
+    ExpectedLine,
+    account_checks,
+    claim_checks,
+    row_epsilon,
+)
+from anonkit.checks.central_noise import EstimatedCount, Noise, Shown, Totals, alike, neighbours, shown_checks
 from anonkit.checks.central_params import ALL_ROWS, Family, PublicColumn, PublicFacts, domain_of, integers
-from anonkit.checks.central_plans import LAPLACE, ExpectedAccount, ExpectedLine, row_epsilon
-from anonkit.checks.noise_laws import EstimatedCount, Noise, Shown
 from anonkit.checks.number_cells import fewest, multiples_of
 from anonkit.checks.sameness import same
 from anonkit.errors import ReleaseFormatError

@@ -21,14 +21,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.bundle.data_files import iter_batches, parts_of, read_rows
-from anonkit.bundle.part_workers import each_part
+from anonkit.bundle.data_files import each_part, iter_batches, parts_of, read_rows
 from anonkit.checks.account_lines import gaussian_variance
-from anonkit.checks.central_forest import PublishedLeaf, leaves_of, region_of_nodes
 from anonkit.checks.central_marginal_plan import forest_checks, is_none, is_thresholded
-from anonkit.checks.central_marginals import expected_values, split_facts
+from anonkit.checks.central_model import PublishedLeaf, expected_values, leaves_of, region_of_nodes, split_facts
 from anonkit.checks.central_params import TAXONOMY, BoolArray, Family, PublicColumn, PublicDomain, PublicFacts
-from anonkit.checks.central_target import rows_of_cells
+from anonkit.checks.central_rule import rows_of_cells
 from anonkit.checks.row_rules import ClassRules, changed_at_most, masks_of, rules_of
 from anonkit.promises.guarantee import Check
 

@@ -21,7 +21,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from anonkit.bundle.part_workers import GroupStep, Message
+from anonkit.bundle.data_files import GroupStep, Message
 from anonkit.bundle.sql_names import own_names
 from anonkit.checks.people import Counts
 from anonkit.checks.table_scans import Lines, SpreadFiles, Table, counted_alike, few_combined, opened, scanned

@@ -259,7 +259,7 @@ def _estimated(against: AgainstPopulation, disclosure: Disclosure, read: int | N
 
 def _uniques(sizes: Sequence[tuple[int, int]], fraction: float) -> dict[str, Any]:
     """Return shares of the population that are unique in it, by the models for samples."""
-    from anonkit.estimators.population.population_uniques import (
+    from anonkit.estimators.reidentification_risk import (
         SampleClasses,
         by_rule,
         pitman,

@@ -32,16 +32,15 @@ import pyarrow as pa
 
 from anonkit.bundle.data_files import read_schema
 from anonkit.bundle.release_place import DATA
-from anonkit.checks.agreement import budget_checks, verification_checks
-from anonkit.checks.anonymity import figure_checks, recounted
-from anonkit.checks.class_promise import PromiseEvidence, validate_classes
+from anonkit.checks.class_promise import PromiseEvidence, figure_checks, recounted, validate_classes
+from anonkit.checks.document_agreement import budget_checks, verification_checks
 from anonkit.checks.draw_loss import budget_lines, draw_checks
+from anonkit.checks.file_integrity import own_methods
 from anonkit.checks.recoded_labels import label_checks
 from anonkit.checks.requirements import Validation, refuse_unknown
 from anonkit.checks.sameness import named, none_of, repeated, same
 from anonkit.checks.scored_rows import no_prediction
 from anonkit.checks.table_scans import combined
-from anonkit.checks.written_files import own_methods
 from anonkit.errors import ParameterError, ReleaseFormatError
 from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.guarantee import Check

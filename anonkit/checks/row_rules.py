@@ -19,8 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.bundle.data_files import iter_batches, parts_of
-from anonkit.bundle.part_workers import each_part
+from anonkit.bundle.data_files import each_part, iter_batches, parts_of
 from anonkit.checks.central_params import (
     BoolArray,
     PublicColumn,

@@ -27,8 +27,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonkit.bundle.data_files import footer, parts_of, read_schema
-from anonkit.bundle.part_workers import bring_here
+from anonkit.bundle.data_files import bring_here, footer, parts_of, read_schema
 from anonkit.bundle.sql_names import alike_names, in_quotes, own_names
 from anonkit.errors import EngineError
 

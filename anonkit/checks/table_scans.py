@@ -3,7 +3,7 @@
 
 SQL addresses columns by names of its own (`Lines.column`), since it takes `Age` and `age` for one.
 
-Where workers of a cluster read the files of a release (`anonkit.bundle.part_workers`), each of them opens its own files
+Where workers of a cluster read the files of a release (`anonkit.bundle.data_files`), each of them opens its own files
 here, in its own DuckDB, and hands out combinations; rows reach this machine only where there are as many combinations.
 """
 
@@ -26,15 +26,17 @@ import pyarrow as pa
 from anonkit.bundle.data_files import (
     SUFFIX,
     FileState,
+    PartWorkers,
     count_rows,
     iter_batches,
     opened_once,
     parts_of,
     read_schema,
+    runs_of,
     state_of,
+    workers_for,
 )
 from anonkit.bundle.header_lines import refuse_record
-from anonkit.bundle.part_workers import PartWorkers, runs_of, workers_for
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.bundle.sql_names import alike_names, in_quotes, own_names
 from anonkit.checks.scanned_files import (

@@ -20,11 +20,10 @@ import pyarrow as pa
 
 from anonkit import __version__
 from anonkit.bundle.atomic import finish
-from anonkit.bundle.data_files import count_rows, digests_of, parts_of, read_schema, sha256
+from anonkit.bundle.data_files import PartWorkers, count_rows, digests_of, parts_of, read_by, read_schema, sha256
 from anonkit.bundle.exports.opened_targets import ReleasedTable, copy_at
 from anonkit.bundle.header_lines import arrow_table
 from anonkit.bundle.json_documents import read_capped, read_json
-from anonkit.bundle.part_workers import PartWorkers, read_by
 from anonkit.bundle.release_place import (
     COPIES,
     DATA,
@@ -38,29 +37,29 @@ from anonkit.bundle.release_place import (
 )
 from anonkit.bundle.store_workers import fetched_by
 from anonkit.bundle.stored_release import Release, load_place, refuse_incomplete
-from anonkit.checks.agreement import agreement_checks, row_checks
 from anonkit.checks.class_promise import PromiseEvidence
-from anonkit.checks.described import description_checks, unreadable
 from anonkit.checks.disclosure import measure
+from anonkit.checks.document_agreement import agreement_checks, description_checks, row_checks, unreadable
 from anonkit.checks.exported_rows import export_checks
-from anonkit.checks.plain_bounds import read_as_labels
+from anonkit.checks.file_integrity import (
+    hash_checks,
+    key_checks,
+    manifest_checks,
+    manifest_of,
+    read_descriptor,
+    read_public_key,
+    refuse_other_formats,
+    signature_checks,
+)
 from anonkit.checks.population_counts import ReadsPopulation
 from anonkit.checks.population_risk import AgainstPopulation
 from anonkit.checks.population_validation import population_of_table
 from anonkit.checks.promise_checkers import checker_of
 from anonkit.checks.requirements import Requirements, Validation, refuse_unknown, suppressed_cells
 from anonkit.checks.sameness import none_of
-from anonkit.checks.signature import read_public_key, signature_checks
+from anonkit.checks.shown_columns import allowed_in_clear, columns_in_clear, look_at_unchanged, opening_of
+from anonkit.checks.shown_numbers import read_as_labels
 from anonkit.checks.table_scans import columns_of, copied_once, read_once, refuse_first_record
-from anonkit.checks.unchanged_columns import allowed_in_clear, columns_in_clear, look_at_unchanged, opening_of
-from anonkit.checks.written_files import (
-    hash_checks,
-    key_checks,
-    manifest_checks,
-    manifest_of,
-    read_descriptor,
-    refuse_other_formats,
-)
 from anonkit.errors import (
     AnonkitError,
     EngineError,
@@ -72,7 +71,7 @@ from anonkit.errors import (
     spoken,
 )
 from anonkit.promises.guarantee import Check
-from anonkit.report.catalogue_entries import PublicFiles
+from anonkit.report.descriptors import PublicFiles
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from anonkit.cli.boundary import notes_at_once, progress_line
+from anonkit.cli.commands import ShortHelp
 from anonkit.cli.options import (
     account_without_budget_options,
     encoding_option,
@@ -23,8 +25,6 @@ from anonkit.cli.options import (
     release_as_is_option,
 )
 from anonkit.cli.outcome import Outcome
-from anonkit.cli.progress import notes_at_once, progress_line
-from anonkit.cli.short_help import ShortHelp
 
 if TYPE_CHECKING:
     from anonkit.checks.population_risk import AgainstPopulation
@@ -97,7 +97,7 @@ def command(
     """
     from anonkit.cli.summary import release_outcome
     from anonkit.engines.snapshots.addresses import source_at
-    from anonkit.pipeline.earlier_recoding import applied_recoding, batch_policy, earlier_recoding
+    from anonkit.pipeline.earlier_releases import applied_recoding, batch_policy, earlier_recoding
     from anonkit.pipeline.release_path import release_table
     from anonkit.pipeline.repeated_release import release_steps
     from anonkit.pipeline.request_form import ReleaseRequest

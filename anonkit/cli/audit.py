@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from anonkit.cli.boundary import one_line
+from anonkit.cli.boundary import one_line, progress_line
+from anonkit.cli.commands import ShortHelp
 from anonkit.cli.options import encoding_option, json_option, quiet_option, reading_options
 from anonkit.cli.outcome import Outcome
-from anonkit.cli.progress import progress_line
-from anonkit.cli.short_help import ShortHelp
 from anonkit.errors import EngineError, ParameterError, SourceError, on_command_line
 
 if TYPE_CHECKING:

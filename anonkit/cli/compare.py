@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from anonkit.cli.boundary import one_line
+from anonkit.cli.boundary import one_line, progress_line
+from anonkit.cli.commands import ShortHelp
 from anonkit.cli.files import refuse_existing, write_text
 from anonkit.cli.options import (
     budget_delta_option,
@@ -25,8 +26,6 @@ from anonkit.cli.options import (
     task_option,
 )
 from anonkit.cli.outcome import Outcome, WrongUsage
-from anonkit.cli.progress import progress_line
-from anonkit.cli.short_help import ShortHelp
 from anonkit.errors import on_command_line
 
 if TYPE_CHECKING:
@@ -92,9 +91,8 @@ def command(
     reconstruct` is scored too. Choosing epsilon by looking at private data has a price: --charge books it,
     --public avoids it.
     """
-    from anonkit.comparing.comparison import compare, comparison_steps
+    from anonkit.comparing.comparison import compare, comparison_steps, made_apart
     from anonkit.comparing.frontier import frontier_page
-    from anonkit.comparing.made_in_turn import made_apart
     from anonkit.utility.learning_process import done_here, has_process, learned
 
     if output is not None:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
+from anonkit.cli.boundary import progress_line
 from anonkit.cli.files import refuse_existing, write_text
 from anonkit.cli.options import force_option, json_option, quiet_option
 from anonkit.cli.outcome import Outcome
-from anonkit.cli.progress import progress_line
 from anonkit.cli.typed_commands import typed
 
 TABLE, POLICY, RELEASE = "customers.csv", "policy.toml", "release.parquet"
@@ -77,7 +77,7 @@ def _simulate(table: Path, policy: Path, rows: int) -> None:
     """Write the table and its policy."""
     import pyarrow.csv
 
-    from anonkit.pipeline.simulated_source import customers_to_show
+    from anonkit.pipeline.recipe_sources import customers_to_show
 
     customers, declared = customers_to_show(rows)
     pyarrow.csv.write_csv(customers, table)
@@ -88,7 +88,7 @@ def _withdraw_earlier(output: Path, policy: Path) -> None:
     """Withdraw what an earlier demo has booked beside the output: its customers were simulated, too, and are gone."""
     from anonkit.bundle.release_place import Place
     from anonkit.ledger import Ledger
-    from anonkit.ledger.applied_recoding import simulated_ledger_beside
+    from anonkit.ledger.earlier_releases import simulated_ledger_beside
     from anonkit.policy.declaration import Policy
 
     place, dataset = simulated_ledger_beside(Place.of(output)), Policy.load(policy).dataset

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from anonkit.cli.commands import ShortHelp
 from anonkit.cli.options import (
     not_for_release_option,
     quiet_option,
@@ -18,7 +19,6 @@ from anonkit.cli.options import (
     seed_option,
 )
 from anonkit.cli.outcome import Outcome, WrongUsage
-from anonkit.cli.short_help import ShortHelp
 
 
 @click.command(cls=ShortHelp, name="desk")

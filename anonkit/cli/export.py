@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import click
 
-from anonkit.cli.boundary import one_line
+from anonkit.cli.boundary import one_line, progress_line
 from anonkit.cli.options import force_option, json_option, quiet_option
 from anonkit.cli.outcome import Outcome
-from anonkit.cli.progress import progress_line
 
 _REMAINS = (
     "the file of the database holds other tables, so that it was not written anew: DuckDB may keep cells of the table "

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from anonkit.cli.boundary import one_line
+from anonkit.cli.boundary import one_line, progress_line
+from anonkit.cli.commands import ShortHelp
 from anonkit.cli.files import refuse_existing, write_text
 from anonkit.cli.options import encoding_option, force_option, json_option, quiet_option, reading_options
 from anonkit.cli.outcome import Outcome, WrongUsage
-from anonkit.cli.progress import progress_line
-from anonkit.cli.short_help import ShortHelp
 from anonkit.cli.typed_commands import release_command, typed
 from anonkit.errors import AnonkitError
 

@@ -18,8 +18,8 @@ from anonkit.errors import LedgerError, ParameterError, did_you_mean
 
 if TYPE_CHECKING:
     from anonkit.ledger import Ledger
+    from anonkit.ledger.booked_releases import DatasetState, Entry, ReleaseState
     from anonkit.ledger.ledger_place import LedgerPlace
-    from anonkit.ledger.settling import DatasetState, Entry, ReleaseState
 
 _CREATE = "create"
 """First word of the other form of the command; `./create` is a folder of that name."""
@@ -137,7 +137,7 @@ def _refuse_another(number: int, dataset: str, opened: Ledger) -> None:
 
 def _ended(entry: Entry, state: ReleaseState) -> str:
     """Return the end of a release that was open, in words."""
-    from anonkit.ledger.settling import ReleaseState
+    from anonkit.ledger.booked_releases import ReleaseState
 
     words = {
         ReleaseState.ROLLED_BACK: "is rolled back: nothing of it was put in place, and what it had prepared is gone",
@@ -193,7 +193,7 @@ def _beside(path: Path, *, or_simulated: bool = False) -> LedgerPlace | None:
     """
     from anonkit.bundle.release_place import Place
     from anonkit.ledger import NAME
-    from anonkit.ledger.applied_recoding import POINTER, SIMULATED_NAME, Pointer, ledger_beside
+    from anonkit.ledger.earlier_releases import POINTER, SIMULATED_NAME, Pointer, ledger_beside
     from anonkit.ledger.ledger_place import LedgerPlace
 
     candidates = [path / NAME] if path.is_dir() else []
@@ -257,7 +257,7 @@ def _part(name: str, loss: float, budget: float | None, left: float | None) -> s
 def _state(entry: Entry) -> str:
     """Return the progress of a release; of one that is open on another host only --settle there can say more."""
     from anonkit.bundle.liveness import Process
-    from anonkit.ledger.settling import ReleaseState
+    from anonkit.ledger.booked_releases import ReleaseState
 
     if entry.state not in (ReleaseState.RESERVED, ReleaseState.PUBLISHING):
         return str(entry.state)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from anonkit.cli.method_options import KIND_NAMES, declared_parameters, option_record
+from anonkit.cli.commands import KIND_NAMES, declared_parameters, option_record
 from anonkit.cli.options import json_option
 from anonkit.cli.outcome import Outcome
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from anonkit.checks.population_risk import AgainstPopulation
     from anonkit.engines import Local, Spark
     from anonkit.ledger.account import Account
-    from anonkit.ledger.settling import Entry
+    from anonkit.ledger.booked_releases import Entry
     from anonkit.pipeline.release_space import Output
     from anonkit.policy.declaration import Policy
 

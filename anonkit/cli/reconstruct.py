@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from anonkit.cli.boundary import one_line
+from anonkit.cli.boundary import one_line, progress_line
+from anonkit.cli.commands import ShortHelp
 from anonkit.cli.options import force_option, json_option, quiet_option, reading_options
 from anonkit.cli.outcome import Outcome
-from anonkit.cli.progress import progress_line
-from anonkit.cli.short_help import ShortHelp
 
 if TYPE_CHECKING:
     from anonkit.consumers.reconstruction import Reconstruction
-    from anonkit.utility.prediction_scores import RegressionScores, Scores
+    from anonkit.utility.consumer_models import RegressionScores, Scores
 
 _SHOWN = 40
 """Cells of a table that the terminal shows."""
@@ -115,7 +114,7 @@ def command(
     release costs no privacy.
     """
     from anonkit.bundle.signing import refuse_replacing
-    from anonkit.consumers.mixture_classifier import MixtureQuestions, conditions_typed, tables_typed
+    from anonkit.consumers.published_classifiers import MixtureQuestions, conditions_typed, tables_typed
     from anonkit.consumers.reconstruction import RECONSTRUCTION_STEPS, reconstruct
     from anonkit.engines.snapshots.addresses import files_of
     from anonkit.engines.snapshots.whole_tables import whole_table
@@ -221,7 +220,7 @@ def _requested_lines(reconstruction: Reconstruction, written: Sequence[str | Non
 
 def _score_lines(scores: Scores | RegressionScores, classes: list[str]) -> list[str]:
     from anonkit.report.wording import number, percent
-    from anonkit.utility.prediction_scores import RegressionScores
+    from anonkit.utility.consumer_models import RegressionScores
 
     if isinstance(scores, RegressionScores):
         return _number_lines(scores)

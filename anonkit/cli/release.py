@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from anonkit.cli.method_options import Given, MethodCommand, read_parameters
+from anonkit.cli.boundary import notes_at_once, progress_line
+from anonkit.cli.commands import Given, MethodCommand, read_parameters
 from anonkit.cli.options import (
     account_options,
     engine_options,
@@ -26,7 +27,6 @@ from anonkit.cli.options import (
     table_domains_options,
 )
 from anonkit.cli.outcome import Outcome
-from anonkit.cli.progress import notes_at_once, progress_line
 
 if TYPE_CHECKING:
     from anonkit.checks.population_risk import AgainstPopulation

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from anonkit.cli.boundary import one_line
+from anonkit.cli.boundary import one_line, progress_line
+from anonkit.cli.commands import ShortHelp
 from anonkit.cli.files import write_text
 from anonkit.cli.options import encoding_option, examples_option, force_option, json_option, reading_options
 from anonkit.cli.outcome import Outcome, WrongUsage
-from anonkit.cli.progress import progress_line
-from anonkit.cli.short_help import ShortHelp
 from anonkit.errors import ReleaseFormatError, on_command_line
 
 if TYPE_CHECKING:
@@ -120,7 +119,7 @@ def command(
 
 def _profile(release: str, name: str) -> Outcome:
     """Return a checklist with evidence, in the terminal and as JSON."""
-    from anonkit.pipeline.profiles.promised_protection import NO_VERDICT, EvidenceState
+    from anonkit.pipeline.profiles.profile_evidence import NO_VERDICT, EvidenceState
     from anonkit.pipeline.profiles.release_profile import release_profile
 
     profile = release_profile(release, name)
@@ -236,7 +235,7 @@ def _report_of(release: str) -> dict[str, Any]:
 
 def _difference(newer: str, older: str) -> Outcome:
     """Return the differences of two reports, the promise first."""
-    from anonkit.report.differences import diff_reports
+    from anonkit.report.document import diff_reports
     from anonkit.report.wording import number
 
     comparison = diff_reports(*map(_report_of, (newer, older)))

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from anonkit.cli.boundary import one_line
+from anonkit.cli.boundary import one_line, progress_line
+from anonkit.cli.commands import ShortHelp
 from anonkit.cli.files import refuse_existing, write_text
 from anonkit.cli.options import (
     engine_of_checks_options,
@@ -21,8 +22,6 @@ from anonkit.cli.options import (
     reading_options,
 )
 from anonkit.cli.outcome import Outcome
-from anonkit.cli.progress import progress_line
-from anonkit.cli.short_help import ShortHelp
 
 if TYPE_CHECKING:
     from anonkit.checks.population_risk import AgainstPopulation

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from anonkit.cli.boundary import one_line
+from anonkit.cli.boundary import notes_at_once, one_line, progress_line
+from anonkit.cli.commands import ShortHelp
 from anonkit.cli.options import (
     account_options,
     json_option,
@@ -23,8 +24,6 @@ from anonkit.cli.options import (
     seed_option,
 )
 from anonkit.cli.outcome import Outcome, WrongUsage
-from anonkit.cli.progress import notes_at_once, progress_line
-from anonkit.cli.short_help import ShortHelp
 from anonkit.errors import AnonkitError
 
 if TYPE_CHECKING:

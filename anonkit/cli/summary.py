@@ -19,6 +19,7 @@ from anonkit.cli.boundary import one_line
 from anonkit.cli.outcome import Outcome
 from anonkit.engines.reading.number_columns import mixed_notes
 from anonkit.pipeline.dossier import dossier_name
+from anonkit.report.block_words import LOST_CELLS, lost_cells
 from anonkit.report.document import OWNER_BANNER, is_seeded
 from anonkit.report.first_facts import (
     Sentence,
@@ -30,7 +31,6 @@ from anonkit.report.first_facts import (
     text_of,
 )
 from anonkit.report.foreseen_words import IN_WORDS, account_sentences, foreseen_sentences, owner_lines
-from anonkit.report.lost_cells import LOST_CELLS, lost_cells
 from anonkit.report.wording import (
     NO_ROW,
     check_words,

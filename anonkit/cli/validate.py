@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from anonkit.cli.boundary import one_line
+from anonkit.cli.boundary import one_line, progress_line
+from anonkit.cli.commands import JunitCommand
 from anonkit.cli.files import write_text
-from anonkit.cli.junit_command import JunitCommand
 from anonkit.cli.options import engine_of_checks_options, json_option, k_map_options, quiet_option, reading_options
 from anonkit.cli.outcome import Outcome, WrongUsage
-from anonkit.cli.progress import progress_line
 from anonkit.errors import (
     AnonkitError,
     GuaranteeError,
@@ -229,7 +228,7 @@ def command(
     from anonkit.pipeline.exporting import validate_export
     from anonkit.pipeline.population_measures import PopulationFile
     from anonkit.pipeline.validating import without_pandas
-    from anonkit.report.lost_cells import population_sentences
+    from anonkit.report.block_words import population_sentences
     from anonkit.report.wording import gathered
 
     without_pandas()

@@ -35,16 +35,16 @@ from anonkit.comparing.model_scores import (
     scores_of_rows,
     some_rows,
 )
-from anonkit.datasets.declared_domains import declared_rows
+from anonkit.datasets.simulated_rows import declared_rows
 from anonkit.engines import open_engine
 from anonkit.engines.engine_choice import Local
-from anonkit.engines.reading.settled_tables import declared_table
+from anonkit.engines.reading.declared_tables import declared_table
 from anonkit.engines.snapshots.dispatch import snapshot
 from anonkit.errors import AnonkitError, ParameterError, in_python
 from anonkit.ledger.account import Account, Where
-from anonkit.pipeline.column_changes import BeforeAndAfter
 from anonkit.pipeline.release_path import release_table
 from anonkit.pipeline.request_form import ReleaseRequest
+from anonkit.pipeline.source_and_release import BeforeAndAfter
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.person_candidates import joint_keys

@@ -24,18 +24,24 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anonkit.bundle.stored_release import Release
-from anonkit.consumers.columns import Columns
+from anonkit.consumers.column_statistics import Columns
 from anonkit.consumers.learned_models import learned_from
 from anonkit.documents import ReportPart
-from anonkit.domains.domain_codes import cell_numbers
+from anonkit.domains.cell_values import cell_numbers
 from anonkit.domains.number_bins import UNKNOWN, NumberBins
 from anonkit.errors import in_python
 from anonkit.policy.target_task import Task
 from anonkit.published.recoding import recoding_from_dict
 from anonkit.utility.class_scores import class_scores, influence_on_area
-from anonkit.utility.consumer_models import best_of, name_of_best, scores_of_shares, shares_of_models
-from anonkit.utility.number_models import numbers_of_models, scored
-from anonkit.utility.prediction_scores import regression_scores
+from anonkit.utility.consumer_models import (
+    best_of,
+    name_of_best,
+    numbers_of_models,
+    regression_scores,
+    scored,
+    scores_of_shares,
+    shares_of_models,
+)
 
 _DIGITS = 4
 

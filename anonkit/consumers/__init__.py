@@ -17,15 +17,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from anonkit.consumers.forest import Forest as Forest
     from anonkit.consumers.marginal_model import ColumnAnswers as ColumnAnswers
     from anonkit.consumers.marginal_model import MarginalModel as MarginalModel
-    from anonkit.consumers.mixture_classifier import MixtureClassifier as MixtureClassifier
-    from anonkit.consumers.mixture_classifier import MixtureQuestions as MixtureQuestions
     from anonkit.consumers.naive_bayes import NaiveBayes as NaiveBayes
-    from anonkit.consumers.randomized_trees.randomized_tree import RandomizedTree as RandomizedTree
+    from anonkit.consumers.published_classifiers import Forest as Forest
+    from anonkit.consumers.published_classifiers import MixtureClassifier as MixtureClassifier
+    from anonkit.consumers.published_classifiers import MixtureQuestions as MixtureQuestions
+    from anonkit.consumers.randomized_tree import RandomizedTree as RandomizedTree
+    from anonkit.consumers.reconstruction import ReleaseRegressor as ReleaseRegressor
     from anonkit.consumers.reconstruction import reconstruct as reconstruct
-    from anonkit.consumers.regressor import ReleaseRegressor as ReleaseRegressor
     from anonkit.consumers.release_features import ReleaseFeatures as ReleaseFeatures
     from anonkit.consumers.release_scoring import release_scorer as release_scorer
     from anonkit.consumers.tables import aggregate_tables as aggregate_tables

@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonkit.domains.cell_values import cell_texts
 from anonkit.domains.coded_columns import FloatArray, is_ordered
-from anonkit.domains.domain_codes import cell_texts
 from anonkit.domains.named_parts import Point, place, point_from_text
 from anonkit.errors import SourceError
 from anonkit.published.recoding import MASK, CategoryAxis, IntervalAxis, Recoding, with_levels

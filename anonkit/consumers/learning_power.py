@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from anonkit.consumers.class_statistics import ClassStatistics
+from anonkit.consumers.column_statistics import ClassStatistics
 from anonkit.consumers.estimation import class_scores, table_channel
 from anonkit.documents import ReportPart
 from anonkit.domains.coded_columns import FloatArray
 from anonkit.domains.number_bins import Grid
 from anonkit.estimators.consistent_counts import JointAnswers, SeparateAnswers, TableChannel, normal_quantile
-from anonkit.estimators.moments import PowerSums
-from anonkit.published.channels.set_response import SetResponse
+from anonkit.estimators.number_estimates import PowerSums
+from anonkit.published.channels.category_channels import SetResponse
 from anonkit.published.one_thread import one_thread
 from anonkit.published.randomized_table import PublishedAttribute
 

@@ -19,20 +19,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anonkit.consumers.factors import ClassConditionals
-from anonkit.consumers.marginal_intervals import MODEL, answer, noisy_cells
+from anonkit.consumers.marginal_queries import MODEL, RowCondition, answer, noisy_cells, row_condition
 from anonkit.consumers.release_files import read_params
-from anonkit.consumers.row_conditions import RowCondition, row_condition
 from anonkit.documents import ReportPart
 from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray
 from anonkit.domains.number_bins import Categories, Grid
 from anonkit.domains.public_rules import PublicRules
 from anonkit.errors import ParameterError, refusing_damage
-from anonkit.published.code_rules import CodeRules
 from anonkit.published.column_means import ColumnCounts, counts_of_columns
-from anonkit.published.marginal_tables import OneWayTable, PairTable
+from anonkit.published.noisy_tables import OneWayTable, PairTable
 from anonkit.published.product_mixtures import FORMATS, ProductMixtures, codes_of_rows, dealt
 from anonkit.published.quoted_names import which_column
-from anonkit.published.released_cells import cells_of_codes, cells_of_places, places_of_cells
+from anonkit.published.released_codes import CodeRules, cells_of_codes, cells_of_places, places_of_cells
 
 if TYPE_CHECKING:
     import pandas as pd

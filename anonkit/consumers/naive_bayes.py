@@ -21,20 +21,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from anonkit.consumers.class_statistics import ClassStatistics
-from anonkit.consumers.columns import Columns
-from anonkit.consumers.estimation import Estimation, Prior, make_factor, make_prior
+from anonkit.consumers.column_statistics import ClassStatistics, Columns
+from anonkit.consumers.estimation import Estimation, Prior, ShrunkenFactors, make_factor, make_prior, shrink_factors
 from anonkit.consumers.factors import Factor
-from anonkit.consumers.learned_models import is_noisy_tables, statistics_of_tables
-from anonkit.consumers.model_files import Settings, StoredModel, to_pipeline
+from anonkit.consumers.learned_models import Settings, StoredModel, is_noisy_tables, statistics_of_tables, to_pipeline
 from anonkit.consumers.release_files import looks_released, open_randomized, read_params
-from anonkit.consumers.shrunken_factors import ShrunkenFactors, shrink_factors
 from anonkit.documents import ReportPart
 from anonkit.domains.coded_columns import FloatArray, IntArray
 from anonkit.domains.number_bins import UNKNOWN, Categories
 from anonkit.errors import ParameterError, SourceError
-from anonkit.published.channels.kary_response import RandomizedResponse
-from anonkit.published.channels.transformed_response import TransformedResponse
+from anonkit.published.channels.category_channels import RandomizedResponse
+from anonkit.published.channels.number_channels import TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 
 _RELEASED_ROWS = (
@@ -119,7 +116,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X is an array of numbers that were not randomized and this is plain Gaussian naive Bayes.
     estimator : {"shrunken", "likelihood", "moment", "published"}
         Estimator of the shares: shrunk towards no effect of the class, as far as their noise requires
-        (`anonkit.estimators.class_shrinkage`), their sum by what noise and dependence make of it
+        (`anonkit.estimators.evidence_weight`), their sum by what noise and dependence make of it
         (`anonkit.estimators.evidence_weight`; of noisy tables `anonkit.published.count_evidence`); by maximum
         likelihood; unbiased, projected on the simplex; or as the paper has it, with nothing put right (for comparison).
     smoothing : float

@@ -22,15 +22,13 @@ from anonkit.bundle.data_files import iter_batches, read_rows
 from anonkit.bundle.json_documents import read_json
 from anonkit.bundle.release_place import DATA, PARAMS, Place
 from anonkit.bundle.stored_release import refuse_changed
-from anonkit.consumers.class_statistics import ClassStatistics, Sums, answer_codes
-from anonkit.consumers.columns import Columns
+from anonkit.consumers.column_statistics import ClassStatistics, Columns, Sums, answer_codes
+from anonkit.domains.cell_values import NumberForm, cell_numbers
 from anonkit.domains.coded_columns import BoolArray, FloatArray
-from anonkit.domains.domain_codes import cell_numbers
 from anonkit.domains.number_bins import UNKNOWN, Categories, Grid, NumberBins
-from anonkit.domains.written_numbers import NumberForm
 from anonkit.errors import ParameterError, ReleaseFormatError, SourceError
-from anonkit.estimators.moments import PowerSums, estimate_moments, score_sums
-from anonkit.published.channels.transformed_response import TransformedResponse
+from anonkit.estimators.number_estimates import PowerSums, estimate_moments, score_sums
+from anonkit.published.channels.number_channels import TransformedResponse
 from anonkit.published.randomized_table import FORMAT, PublishedAttribute, PublishedTable
 
 _FEWEST = 50

@@ -19,8 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from anonkit.consumers.class_statistics import ClassStatistics, StoredStatistics
-from anonkit.consumers.columns import Columns
+from anonkit.consumers.column_statistics import ClassStatistics, Columns, StoredStatistics
 from anonkit.consumers.estimation import Estimation, label_channel, make_factor, make_prior
 from anonkit.consumers.factors import Factor, ShareFactor
 from anonkit.consumers.learned_models import is_noisy_tables

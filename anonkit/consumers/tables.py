@@ -19,18 +19,17 @@ import numpy as np
 from anonkit.bundle.data_files import read_rows
 from anonkit.bundle.release_place import DATA, Place
 from anonkit.bundle.stored_release import refuse_changed
-from anonkit.consumers.class_statistics import ClassStatistics, answer_codes
-from anonkit.consumers.columns import Columns
+from anonkit.consumers.column_statistics import ClassStatistics, Columns, answer_codes
 from anonkit.consumers.estimation import class_moments, table_channel
+from anonkit.consumers.factors import ShareEstimates, refuse_bins, share_estimates
 from anonkit.consumers.release_files import read_params
-from anonkit.consumers.share_estimates import ShareEstimates, refuse_bins, share_estimates
 from anonkit.domains.coded_columns import FloatArray
 from anonkit.domains.number_bins import UNKNOWN, Categories, Grid
 from anonkit.errors import ParameterError, SourceError
 from anonkit.estimators.consistent_counts import interval
-from anonkit.estimators.moments import MomentEstimate
+from anonkit.estimators.number_estimates import MomentEstimate
 from anonkit.published.aggregates import FORMAT, Aggregates, AggregateTable, Statistic
-from anonkit.published.channels.band_response import BandResponse
+from anonkit.published.channels.number_channels import BandResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
 
 if TYPE_CHECKING:

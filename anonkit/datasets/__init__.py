@@ -11,10 +11,16 @@ from anonkit.datasets.bank_card_customers import (
     bank_customers_policy,
     bank_customers_policy_toml,
 )
-from anonkit.datasets.bicycle_trips import bicycle_riders, bicycle_trips
-from anonkit.datasets.hospital_admissions import hospital_patients, hospital_visits
-from anonkit.datasets.simulated_tables import simulated_table, simulation
-from anonkit.datasets.survey_respondents import survey_respondents, survey_respondents_policy_toml
+from anonkit.datasets.simulated_tables import (
+    bicycle_riders,
+    bicycle_trips,
+    hospital_patients,
+    hospital_visits,
+    simulated_table,
+    simulation,
+    survey_respondents,
+    survey_respondents_policy_toml,
+)
 
 __all__ = [
     "bank_customers",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from anonkit.datasets.seeded_draws import FloatArray, IntArray, Stream, normals, numbered, uniforms
+from anonkit.datasets.simulated_rows import FloatArray, IntArray, Stream, normals, numbered, uniforms
 from anonkit.errors import ParameterError
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy

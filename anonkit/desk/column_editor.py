@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from anonkit.desk.edited_policy import EditedPolicy, read_tree, tree_text
 from anonkit.desk.release_desk import Desk
+from anonkit.desk.session_files import EditedPolicy, read_tree, tree_text
 from anonkit.desk.station_views import column_named
 from anonkit.errors import PolicyError
 

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from anonkit.desk import column_editor
 from anonkit.desk import station_views as views
 from anonkit.desk.column_editor import HierarchyGrid, ticked_lines
-from anonkit.desk.edited_policy import EditedPolicy, read_tree, tree_text, write_tree
 from anonkit.desk.release_desk import Desk
 from anonkit.desk.request_guard import FIELDS, FORM_TOKEN
+from anonkit.desk.session_files import EditedPolicy, read_tree, tree_text, write_tree
 from anonkit.desk.strip_view import compare_view
 from anonkit.errors import AnonkitError, ParameterError
 from anonkit.report.charts import safe_text

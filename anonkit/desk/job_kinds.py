@@ -24,19 +24,18 @@ import anonkit
 from anonkit.bundle.atomic import reason_of
 from anonkit.comparing.comparison import Comparison, compare
 from anonkit.comparing.foreseen_release import foreseen_release
-from anonkit.datasets.declared_domains import declared_rows
+from anonkit.datasets.simulated_rows import declared_rows
 from anonkit.desk.decided_release import ATTACKED, COMPARED_ROWS, SIMULATED
-from anonkit.desk.session_history import check_policy
+from anonkit.desk.session_files import check_policy
 from anonkit.drafting.profiling import ValueKind, profile_columns
 from anonkit.engines import open_engine
-from anonkit.engines.reading.settled_tables import declared_table, settled
+from anonkit.engines.reading.declared_tables import declared_table, settled
 from anonkit.engines.snapshots.addresses import source_at
 from anonkit.engines.snapshots.dispatch import snapshot
 from anonkit.errors import EngineError
 from anonkit.ledger.intersection_check import SourceRows
-from anonkit.pipeline.column_changes import BeforeAndAfter
-from anonkit.pipeline.example_rows import example_rows
 from anonkit.pipeline.recipe import Recipe
+from anonkit.pipeline.source_and_release import BeforeAndAfter, example_rows
 from anonkit.policy.column_declarations import Outside, Role
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Engine, Source

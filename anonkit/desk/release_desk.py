@@ -31,8 +31,7 @@ from anonkit.desk.decided_release import (
     refuse_another_approach,
     refuse_handed_out,
 )
-from anonkit.desk.edited_policy import EditedPolicy, taken_over
-from anonkit.desk.session_history import Session, check_policy
+from anonkit.desk.session_files import EditedPolicy, Session, check_policy, taken_over
 from anonkit.errors import AnonkitError, ParameterError, PolicyError
 from anonkit.methods import make_method
 from anonkit.policy.declaration import Policy, TargetUse

@@ -10,9 +10,8 @@ from typing import Any
 
 from anonkit.desk.background_jobs import Job, JobState
 from anonkit.desk.decided_release import NOISE, PRIVATE, RECEIVERS, RELEASE, recommendation
-from anonkit.desk.edited_policy import EditedPolicy
 from anonkit.desk.release_desk import Desk
-from anonkit.desk.session_history import newest_steps
+from anonkit.desk.session_files import EditedPolicy, newest_steps
 from anonkit.desk.strip_view import expected_before, left_out_words, spending, strip_view
 from anonkit.errors import PolicyError
 from anonkit.methods import method_class, method_parameters

@@ -12,8 +12,8 @@ from typing import Any
 
 from anonkit.desk.background_jobs import JobState
 from anonkit.desk.decided_release import Decisions, compared_settings, is_decided
-from anonkit.desk.edited_policy import EditedPolicy
 from anonkit.desk.release_desk import NEVER_SHOWN, Desk
+from anonkit.desk.session_files import EditedPolicy
 from anonkit.report.wording import number, percent
 
 _NAMED = 12

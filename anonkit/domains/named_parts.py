@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of hierarchies whose parts have public names and ends: those of the calendar, and cells of a grid.
-
-Round numbers and dates, published as the ends of intervals instead of cell values.
+"""Parts of an ordered column with public names and ends: round ends, the interface of hierarchies, H3 cells.
 
 Every point an interval may end at has a *roundness* that no table has a part in: 0 is the roundest number, then come
 the multiples of 5, 2 and 1 times ever smaller powers of ten; the roundest dates begin a millennium, then a century, a
 year, a half, a month, a day, an hour. Of points as round as each other the later comes first. All arithmetic is exact:
 on integers, never on floats.
+
+`NamedParts` is the interface of hierarchies whose parts are public. `dates_and_times` has those of the calendar. Cells
+of the H3 grid are here: a cell is one of 122 base cells and a digit of 0 to 6 for each resolution down to its own. Read
+as one number to the base 7, all cells of the finest resolution that have one ancestor are adjacent, so that a cell is
+an interval of integers. No library is needed for this: it finds the cell of a place and the corners of a cell
+(`anonkit.policy.places`).
+
+Source: https://h3geo.org/docs/core-library/h3Indexing, H3 cell index.
 """
 
 from __future__ import annotations
@@ -23,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.domains.coded_columns import IntArray
+from anonkit.errors import ParameterError
 
 Point = int | float | Decimal | date | datetime | time
 """A place on an ordered column: a number, a date, a timestamp or a time of day."""
@@ -348,3 +355,98 @@ class NamedParts(Protocol):
     def part(self, value: Any, level: int) -> tuple[Point, Point | None, str]:
         """Return the first point of the part of a value, that of the next part if there is one, and the name."""
         ...
+
+
+FINEST = 15
+_BASE_CELLS, _DIGITS, _UNUSED = 122, 7, 7
+_MODE, _CELL = 59, 1  # four bits of the mode; 1 is a cell
+_RESOLUTION, _BASE = 52, 45  # first bit of the resolution, and of the base cell
+
+
+def code_of_index(index: int) -> int:
+    """Return the number of a cell among the cells of its own resolution.
+
+    Raises
+    ------
+    ValueError
+        The index is no H3 cell.
+    """
+    resolution, base = resolution_of(index), (index >> _BASE) & 127
+    if index >> 63 or (index >> _MODE) & 15 != _CELL or (index >> 56) & 7 or base >= _BASE_CELLS:
+        raise ValueError("no cell")
+    code = base
+    for at in range(1, FINEST + 1):
+        digit = (index >> (_BASE - 3 * at)) & 7
+        if (digit == _UNUSED) is (at <= resolution):
+            raise ValueError("no cell")
+        code = code * _DIGITS + digit if at <= resolution else code
+    return code
+
+
+def resolution_of(index: int) -> int:
+    """Return the resolution of a cell, 0 the coarsest."""
+    return (index >> _RESOLUTION) & 15
+
+
+def index_of_code(code: int, resolution: int) -> int:
+    """Return the H3 index of a cell, the inverse of `code_of_index`."""
+    index = (_CELL << _MODE) | (resolution << _RESOLUTION)
+    for at in range(FINEST, 0, -1):
+        digit = _UNUSED
+        if at <= resolution:
+            code, digit = divmod(code, _DIGITS)
+        index |= digit << (_BASE - 3 * at)
+    return index | (code << _BASE)
+
+
+def cell_name(code: int, resolution: int) -> str:
+    """Return the name of a cell as H3 writes it: 15 hexadecimal digits."""
+    return f"{index_of_code(code, resolution):x}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridParts:
+    """The resolutions of generalization of places, by cells of the H3 grid.
+
+    Raises
+    ------
+    ParameterError
+        The resolutions are not integers from 15 to 0, the finest first.
+    """
+
+    resolutions: tuple[int, ...]
+    """The finest first; values are numbers of cells of the finest."""
+
+    def __post_init__(self) -> None:
+        known = [resolution in range(FINEST + 1) for resolution in self.resolutions]
+        if not known or not all(known) or list(self.resolutions) != sorted(set(self.resolutions), reverse=True):
+            raise ParameterError("resolutions are whole numbers from 15 to 0, the finest first, each once")
+
+    @property
+    def n_levels(self) -> int:
+        """Number of resolutions."""
+        return len(self.resolutions)
+
+    @property
+    def exact(self) -> bool:
+        """False: a cell is never released as its number."""
+        return False
+
+    @property
+    def shows_gaps(self) -> bool:
+        """False: an interval between cells in number is no place on the map, and is shown as `*`."""
+        return False
+
+    def width(self, level: int) -> int:
+        """Return the number of cells of the finest resolution in a cell of a level."""
+        return int(_DIGITS ** (self.resolutions[0] - self.resolutions[level]))
+
+    def numbers(self, values: Sequence[Any], level: int) -> IntArray:
+        """Return the number of the cell that holds each value, shape (n_values,)."""
+        return np.asarray(np.array(values, dtype=np.int64) // self.width(level), dtype=np.int64)
+
+    def part(self, value: Any, level: int) -> tuple[Point, Point | None, str]:
+        """Return the first number of the cell that holds a value, that of the next cell, and the name of the cell."""
+        width = self.width(level)
+        code = int(value) // width
+        return code * width, (code + 1) * width, cell_name(code, self.resolutions[level])

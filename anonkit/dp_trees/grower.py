@@ -21,15 +21,13 @@ from numpy.typing import NDArray
 
 from anonkit.documents import plain
 from anonkit.domains.coded_columns import BoolArray, IntArray
-from anonkit.dp_trees.plan import Histograms, Leaves, Plan
+from anonkit.dp_trees.plan import Histograms, Leaves, Plan, TreeRows
 from anonkit.dp_trees.questions import WITHOUT_ATTRIBUTE, Counter, Question, Routing, question_on
 from anonkit.dp_trees.split_selection import Chosen, Tables
-from anonkit.dp_trees.tree_rows import TreeRows
 from anonkit.errors import GuaranteeError
 from anonkit.mechanisms.accounting import PathAccount, draw_epsilon, draw_units
-from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
-from anonkit.published.tree_attributes import MOST_ROUTES, Attribute, TreeSchema
-from anonkit.published.tree_model import LeafContent, Node, PublishedForest
+from anonkit.mechanisms.exact_samplers import UniformStream, noisy_counts
+from anonkit.published.tree_model import MOST_ROUTES, Attribute, LeafContent, Node, PublishedForest, TreeSchema
 from anonkit.randomness import Randomness
 
 _NOT_COUNTED = np.iinfo(np.int64).min

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.domains.coded_columns import IntArray
-from anonkit.dp_trees.tree_rows import TreeRows
+from anonkit.dp_trees.plan import TreeRows
 
 CodeArray = NDArray[np.integer]
 

@@ -8,7 +8,7 @@ Split scores: integer scores of proven sensitivity, and float measures for count
 
 A score maps the class counts of the children, shape (..., children, classes), to whole steps of a public grid. Its
 sensitivity is the width of the range in which one row that comes can move the scores of all candidate splits: what a
-private choice pays per step (see `anonkit.mechanisms.private_selection`). A row is in one child only, so the range of
+private choice pays per step (see `anonkit.mechanisms.exact_samplers`). A row is in one child only, so the range of
 one child is the range of the sum. The tests recompute every width by brute force.
 """
 
@@ -23,13 +23,18 @@ import numpy as np
 
 from anonkit.budget_rules.model_queries import TABLE, SplitScore
 from anonkit.domains.coded_columns import FloatArray, IntArray
-from anonkit.mechanisms.accounting import draw_units, rate_within
-from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
-from anonkit.mechanisms.private_selection import exponential_mechanism, permute_and_flip
-from anonkit.mechanisms.query_sensitivity import STEPS, entropy_steps, sensitivity_of, steepest_entropy
+from anonkit.mechanisms.accounting import (
+    STEPS,
+    draw_units,
+    entropy_steps,
+    rate_within,
+    sensitivity_of,
+    steepest_entropy,
+)
+from anonkit.mechanisms.exact_samplers import UniformStream, exponential_mechanism, noisy_counts, permute_and_flip
 from anonkit.published.noisy_tables import LAPLACE
-from anonkit.published.statements.draws import EXPONENTIAL, PERMUTE_AND_FLIP, Draw
-from anonkit.published.tree_attributes import Attribute, Split
+from anonkit.published.statements.noise_statement import EXPONENTIAL, PERMUTE_AND_FLIP, Draw
+from anonkit.published.tree_model import Attribute, Split
 
 LARGEST_TABLE = 1 << 28
 """Most rows for which an entropy is scored exactly, unless fewer are declared; see `ENTROPY`."""

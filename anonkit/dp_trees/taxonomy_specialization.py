@@ -19,19 +19,16 @@ from numpy.typing import NDArray
 from anonkit.budget_rules.model_queries import TABLE
 from anonkit.domains.coded_columns import IntArray
 from anonkit.dp_trees.grower import GrowingForest, refuse_other_totals
+from anonkit.dp_trees.plan import Disjoint
 from anonkit.dp_trees.questions import WITHOUT_ATTRIBUTE, Counter, question_on
 from anonkit.dp_trees.split_selection import INFORMATION_GAIN, LARGEST_TABLE, MAX_CLASS, Chosen, Score
-from anonkit.dp_trees.tree_rows import Disjoint
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.accounting import Accounting, PathAccount, draw_units, rate_within, units_of
-from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
-from anonkit.mechanisms.private_selection import exponential_mechanism
-from anonkit.mechanisms.query_sensitivity import sensitivity_of
+from anonkit.mechanisms.accounting import Accounting, PathAccount, draw_units, rate_within, sensitivity_of, units_of
+from anonkit.mechanisms.exact_samplers import UniformStream, exponential_mechanism, noisy_counts
 from anonkit.promises.guarantee import ADD_OR_REMOVE, changed_rows
 from anonkit.published.noisy_tables import LAPLACE
-from anonkit.published.statements.draws import EXPONENTIAL, Draw
-from anonkit.published.tree_attributes import MOST_ROUTES, Attribute, Split, TreeSchema
-from anonkit.published.tree_model import LeafContent, PublishedForest
+from anonkit.published.statements.noise_statement import EXPONENTIAL, Draw
+from anonkit.published.tree_model import MOST_ROUTES, Attribute, LeafContent, PublishedForest, Split, TreeSchema
 from anonkit.randomness import Randomness
 
 MOST_LEAVES = 1 << 14

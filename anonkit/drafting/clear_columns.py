@@ -1,21 +1,98 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of a source that its release shows as they are: looked at, whatever role is declared for them."""
+"""Columns that a release shows as they are: identifiers among their cells, and contacts among their values.
+
+Columns of the source are looked at, whatever role is declared for them (`look_at_clear`).
+
+A published value is checked by itself, unlike in `identifying.verdicts`, which judges a column: one remark with a
+telephone number among twenty plain ones is published like them once k rows share it. Values that reach a person are
+addresses, numbers and written sentences (`words_on_published`).
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from anonkit.drafting.identifying.clear_cells import ROWS_COMPARED, allowed_note, follows_from, follows_note, found_in, nearly_unique_note
-from anonkit.drafting.identifying.verdicts import ColumnEvidence, IdentifierVerdict, evidence_of, is_nearly_unique
+from anonkit.drafting.identifying import check_digits
+from anonkit.drafting.identifying.verdicts import (
+    ROWS_COMPARED,
+    ColumnEvidence,
+    IdentifierVerdict,
+    allowed_note,
+    evidence_of,
+    follows_from,
+    follows_note,
+    found_in,
+    is_nearly_unique,
+    nearly_unique_note,
+)
 from anonkit.drafting.profiling import looked_at
 from anonkit.errors import GuaranteeError, option
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Engine, Source
 from anonkit.randomness import Randomness
 from anonkit.report.blocks import ReportColumn
+
+_EMAIL = re.compile(r"[\w.+'%-]@[\w-]+(\.[\w-]+)*\.\w{2,}")
+_IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}\b")
+_PHONE = re.compile(r"(?<![\w.,:/-])(?:\+\d|0\d+[ ()/-])[\d ()/-]{4,}\d(?![\w.,:]\d)")
+"""With a sign or a blank in it: digits alone may be any code."""
+_PHONE_DIGITS = range(8, 16)
+_CALENDAR = re.compile(r"\d{2,4}[-/]\d{2}[-/]\d{2,4}")
+_WORDS, _LETTERS = 12, 100
+_LOOKED_AT = 2_000
+"""Letters of a value that are looked at."""
+
+
+def has_contact(value: str) -> bool:
+    """Return True if a text has an e-mail address, a telephone number as people write it, or a bank account in it."""
+    text = value[:_LOOKED_AT]
+    if _EMAIL.search(text) or any(check_digits.iban(found[0].replace(" ", "")) for found in _IBAN.finditer(text)):
+        return True
+    return any(
+        sum(map(str.isdigit, found[0])) in _PHONE_DIGITS and not _CALENDAR.search(found[0])
+        for found in _PHONE.finditer(text)
+    )
+
+
+def is_written_text(value: str) -> bool:
+    """Return True if a value is a sentence or more: twelve words, or a hundred letters with blanks between them."""
+    return len(value.split()) >= _WORDS or (len(value) >= _LETTERS and " " in value.strip())
+
+
+def words_on_published(name: str, values: Iterable[str]) -> str | None:
+    """Return the owner's note on values that a column publishes word by word; None where there is none.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    values : iterable of str
+        Different values that its labels list.
+
+    Privacy
+    -------
+    A function of published labels. No value is quoted.
+    """
+    listed = list(values)
+    contacts, texts = sum(map(has_contact, listed)), sum(map(is_written_text, listed))
+    found = [
+        f"{number:,} {what}"
+        for number, what in (
+            (contacts, "with an e-mail address, a telephone number or a bank account"),
+            (texts, "that are free text"),
+        )
+        if number
+    ]
+    if not found:
+        return None
+    return (
+        f"Column {name!r} publishes values word by word, among them {' and '.join(found)}. Give it categories in the "
+        f'policy, or leave it out with role = "identifier".'
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

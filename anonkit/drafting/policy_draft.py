@@ -19,10 +19,8 @@ from typing import Unpack
 
 import numpy as np
 
-from anonkit.domains.domain_codes import number_of_text
-from anonkit.drafting.drafted_calendars import calendar_lines, place_sections
-from anonkit.drafting.found_forms import FoundForms, read_by_forms
-from anonkit.drafting.found_rules import rule_lines
+from anonkit.domains.cell_values import number_of_text
+from anonkit.drafting.found_forms import FoundForms, calendar_lines, place_sections, read_by_forms
 from anonkit.drafting.guessed_target import TargetGuess, guess_target
 from anonkit.drafting.identifying.street_addresses import vocabulary, words_of
 from anonkit.drafting.identifying.topic_words import looks_like_secret
@@ -35,9 +33,10 @@ from anonkit.drafting.profiling import (
     looked_at,
     profile_columns,
 )
+from anonkit.drafting.row_constraints import rule_lines
 from anonkit.drafting.whose_rows import candidates_for_person, with_keys_by_structure
 from anonkit.engines import open_engine
-from anonkit.engines.reading.grouped_points import CountGroups, text_columns_of_groups
+from anonkit.engines.reading.number_columns import CountGroups, text_columns_of_groups
 from anonkit.engines.snapshots.addresses import ReadAs, source_at
 from anonkit.engines.snapshots.dispatch import snapshot
 from anonkit.errors import PolicyError, did_you_mean, on_command_line
@@ -47,7 +46,7 @@ from anonkit.policy.person_candidates import Candidate
 from anonkit.policy.side_files import POINT, UTF8, encoding_named
 from anonkit.protocols import Engine, Progress, Source, no_progress
 from anonkit.redaction import table_name
-from anonkit.report.lost_cells import lost_cells
+from anonkit.report.block_words import lost_cells
 
 __all__ = ["SAFE_ROWS", "SAFE_SHARE", "draft_policy"]
 

@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anonkit.domains.cell_values import key_of_text, number_of_text
 from anonkit.domains.coded_columns import CodedColumn, category_value
-from anonkit.domains.domain_codes import key_of_text, number_of_text
 from anonkit.domains.named_parts import roundest_between
 from anonkit.errors import PolicyError, option
-from anonkit.policy.calendar_ranges import calendar_of_texts, calendar_of_type, days_of, within_days
+from anonkit.policy.calendar_columns import calendar_of_texts, calendar_of_type, days_of, within_days
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.target_task import Task, as_numbers, task_from_declaration

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, closing, contextmanager, nullcont
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
-from anonkit.bundle.part_workers import PartWorkers, workers_of
+from anonkit.bundle.data_files import PartWorkers, workers_of
 from anonkit.errors import MissingDependencyError, ParameterError, did_you_mean, option
 from anonkit.protocols import SEARCH_ROWS, Engine
 

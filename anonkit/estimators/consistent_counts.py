@@ -22,7 +22,7 @@ import numpy as np
 
 from anonkit.domains.coded_columns import FloatArray
 from anonkit.errors import ParameterError
-from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.category_channels import RandomizedResponse
 from anonkit.published.channels.response_channel import Channel, TruthOrBlind
 from anonkit.published.noisy_tables import NoisyTable, NoisyTables, is_faint
 from anonkit.published.one_thread import one_thread

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.domains.named_parts import Point, roundest_between
 from anonkit.k_anonymity.declared_detail import Hierarchy, declared_grouping, declared_sides
-from anonkit.k_anonymity.narrowed_boxes import NarrowedColumn, Pooled, Stretch, holder_counts, shown_boxes
 from anonkit.k_anonymity.preparing import Prepared
 from anonkit.k_anonymity.search.box_tree import BoxTree
+from anonkit.k_anonymity.supported_parts import NarrowedColumn, Pooled, Stretch, holder_counts, shown_boxes
 from anonkit.published.recoding import (
     MASK,
     CategoryAxis,

@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonkit.domains.cell_values import cell_keys
 from anonkit.domains.coded_columns import IntArray
-from anonkit.domains.domain_codes import cell_keys
 from anonkit.domains.rows_of_people import SelectRows, sampled_rows
 from anonkit.errors import GuaranteeError
 from anonkit.k_anonymity.recoded_draft import limits_rows

@@ -32,13 +32,13 @@ from anonkit.domains.coded_columns import (
 )
 from anonkit.errors import GuaranteeError, PolicyError, SourceError, option
 from anonkit.k_anonymity.declared_detail import Hierarchy
-from anonkit.k_anonymity.narrowed_boxes import Holders, cut_parts, pool_rare
 from anonkit.k_anonymity.privacy_model import AnonymityModel, candidate_requirements
 from anonkit.k_anonymity.recoded_rows import RecodeRows, RowRules
 from anonkit.k_anonymity.search.equivalence import AtLeastK, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder, automatic_ladder, full_detail
 from anonkit.k_anonymity.search.shared_sets import SharedSets
 from anonkit.k_anonymity.sensitive_rules import SensitiveRule
+from anonkit.k_anonymity.supported_parts import Holders, cut_parts, pool_rare
 from anonkit.k_anonymity.violating_classes import diversity_requirements
 from anonkit.policy.column_declarations import Column
 from anonkit.policy.declaration import Policy

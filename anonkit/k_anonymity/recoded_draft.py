@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from anonkit.domains.coded_columns import FloatArray, combine
 from anonkit.errors import GuaranteeError, option
-from anonkit.k_anonymity.grouped_rows import GroupedRecoding
 from anonkit.k_anonymity.merged_classes import MergedRecoding
+from anonkit.k_anonymity.numbers_in_groups import GroupedRecoding
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_rows import RecodeRows, UsableRows, places_among, with_original_cells
 from anonkit.k_anonymity.sensitive_rules import SensitiveRule, of_released, sensitive_notes

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from anonkit.domains.cell_values import cell_keys
 from anonkit.domains.coded_columns import combine, is_ordered
-from anonkit.domains.domain_codes import cell_keys
 from anonkit.errors import GuaranteeError, PolicyError
 from anonkit.policy.column_declarations import Column, Missing, Outside
 from anonkit.policy.declaration import Policy

@@ -22,8 +22,8 @@ from typing import ClassVar
 
 from anonkit.errors import ChoiceError, GuaranteeError, PolicyError, option
 from anonkit.k_anonymity.contribution_bounds import bounded_contributions
-from anonkit.k_anonymity.grouped_rows import GroupedRecoding
 from anonkit.k_anonymity.held_out_labels import LEAST, held_out_labels, one_row_each
+from anonkit.k_anonymity.numbers_in_groups import GroupedRecoding
 from anonkit.k_anonymity.preparing import Preparation, Prepared, prepare
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_draft import draft_recoded, unkept

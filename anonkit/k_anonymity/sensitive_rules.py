@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rules for the values of each sensitive column, fixed once on the table: values, widths, and caps.
 
+A measured column has a width within which its numbers count as one value: ten salaries within a few per cent disclose
+what each of ten people earns, and to count them as ten values would be diversity in name. Numbers that are no measures,
+such as codes of diagnoses, are different where they differ at all.
+
 A sensitive column without a required l, t or alpha has a cap on confidence by value. A value that a share p of the
 table has, p at most .8, may be held by at most (1 + p) / 2 of a class: a value that hardly anybody has is then no more
 than a guess in any class, which distinct l-diversity does not see to. A commoner value is exempt.
@@ -13,12 +17,13 @@ They are published rounded, a width to two digits and a cap to whole percents, a
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from types import MappingProxyType
-from typing import Any
+from typing import Any, SupportsFloat
 
 import numpy as np
 import pyarrow as pa
@@ -26,14 +31,80 @@ import pyarrow.compute as pc
 
 from anonkit.documents import ParamsPart, left_out
 from anonkit.domains.coded_columns import CodedColumn, FloatArray, IntArray, folded_text
-from anonkit.k_anonymity.measured_columns import has_missing_codes, is_measured, rounded_width
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_rows import any_missing, are_nobodys
 from anonkit.policy.column_declarations import Column
 from anonkit.policy.declaration import Policy
 from anonkit.promises.anonymous_classes import EXEMPT_ABOVE, Diversity
-from anonkit.promises.no_values import NO_VALUES
+from anonkit.promises.no_values import CODE_WORDS, FEW_CODES, MISSING_CODES, NO_VALUES, TOLERANCE
 from anonkit.protocols import COUNT, Engine, Source
+
+_MIDDLE = (0.05, 0.95)
+_WHOLE = re.compile(r"-?[0-9]{1,9}")
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+\d*|\d+")
+
+
+def is_measured(column: Column, kind: pa.DataType, n_values: int) -> bool:
+    """Return True if a column is measured, not one of codes.
+
+    Parameters
+    ----------
+    column : Column
+        A tolerance that it declares decides, and so do categories.
+    kind : DataType
+        As it was read.
+    n_values : int
+        Different numbers in it.
+    """
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        return False
+    if column.tolerance is not None or column.domain_values is not None:
+        return bool(column.tolerance)
+    if not pa.types.is_integer(kind):
+        return True
+    words = {word.lower() for word in _WORDS.findall(column.name)}
+    return n_values > FEW_CODES and words.isdisjoint(CODE_WORDS)
+
+
+def has_missing_codes(values: Sequence[object]) -> bool:
+    """Return True if a common code for a missing value is far from all other values.
+
+    A code above 0 is apart where it lies further above the largest of the others than these reach, one below 0 where
+    none of the others is; among strings that are no numbers every code is.
+    """
+    codes = {float(code) for code in MISSING_CODES}
+    numbers = [_number_of(value) for value in values]
+    found = [number for number in numbers if number in codes]
+    others = [number for number in numbers if number is not None and number not in codes]
+    if not found or not others:
+        return bool(found) and None in numbers
+    low, high = min(others), max(others)
+    return None in numbers or any(low >= 0 if code < 0 else code - high > high - low for code in found)
+
+
+def _number_of(value: object) -> float | None:
+    """Return a number, or a string that spells an integer, as a number."""
+    if isinstance(value, str):
+        return float(value) if _WHOLE.fullmatch(value) else None
+    return float(value) if isinstance(value, SupportsFloat) and not isinstance(value, bool) else None
+
+
+def rounded_width(numbers: FloatArray, rows: IntArray, tolerance: float | None) -> float:
+    """Return the width within which numbers are one value, rounded to two digits.
+
+    Parameters
+    ----------
+    numbers, rows : array, shape (n_values,)
+        The different numbers, ascending, and the rows of each.
+    tolerance : float, optional
+        Share of the middle 90 % of all numbers; None: `TOLERANCE`.
+    """
+    if not numbers.size:
+        return 0.0
+    below = np.cumsum(rows) / rows.sum()
+    low, high = (float(numbers[np.searchsorted(below, share - 1e-12)]) for share in _MIDDLE)
+    return float(f"{(TOLERANCE if tolerance is None else tolerance) * (high - low):.1e}")
+
 
 LEAST_CAP = 0.51
 """Cap of a value that hardly any row has: of every value that is not listed."""

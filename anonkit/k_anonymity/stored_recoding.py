@@ -18,12 +18,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from anonkit.domains.cell_values import NumberForm
 from anonkit.domains.coded_columns import densify, is_ordered
-from anonkit.domains.written_numbers import NumberForm
 from anonkit.errors import GuaranteeError, PolicyError, ReleaseFormatError, option, refusing_damage
-from anonkit.k_anonymity.grouped_rows import GroupedRecoding
 from anonkit.k_anonymity.merged_classes import MergedRecoding, merged_recoding
-from anonkit.k_anonymity.numbers_in_groups import group_numbers, rows_as_batch
+from anonkit.k_anonymity.numbers_in_groups import GroupedRecoding, group_numbers, rows_as_batch
 from anonkit.k_anonymity.preparing import Preparation, prepare
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_draft import draft_recoded

@@ -47,7 +47,7 @@ class RarePeople:
     """The people who must go, and how many rows they have."""
 
     keys: pa.Array
-    """Keys of their units (`anonkit.domains.domain_codes`)."""
+    """Keys of their units (`anonkit.domains.cell_values`)."""
     n_rows: int
 
 

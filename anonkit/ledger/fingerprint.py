@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fingerprint of a table: rows and columns by content, without their names, under the ledger's key.
 
-Every cell becomes a keyed tag of what it spells (`anonkit.domains.domain_codes`: 12, 12.0 and 1.2e1 are one cell). A
+Every cell becomes a keyed tag of what it spells (`anonkit.domains.cell_values`: 12, 12.0 and 1.2e1 are one cell). A
 row is the *sum* of its cells' tags (so the order of the columns and their names do not matter) under a second keyed
 function, and a table the sum of its rows (so their order does not, and a row that occurs twice counts twice).
 Beside this sum of whole rows there is one for each column left out: of what remains of the rows without it. They
@@ -39,7 +39,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anonkit.documents import ParamsPart
-from anonkit.domains.domain_codes import cell_keys
+from anonkit.domains.cell_values import cell_keys
 from anonkit.ledger.sketch import BINS, LANES, KeyedTags, Sketch, Tags, binned, sketch_of
 
 if TYPE_CHECKING:

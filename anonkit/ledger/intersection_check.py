@@ -27,16 +27,15 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anonkit.documents import ReportPart, named
-from anonkit.domains.domain_codes import cell_keys
-from anonkit.engines.reading.settled_tables import settled, with_keys, with_unit
+from anonkit.domains.cell_values import cell_keys
+from anonkit.engines.reading.declared_tables import settled, with_keys, with_unit
 from anonkit.errors import AnonkitError, GuaranteeError, option, spoken
 from anonkit.k_anonymity.recoded_rows import ReleasableRows, RowRecoding, RowRules, any_missing, is_among
 from anonkit.k_anonymity.stored_recoding import Recoded
 from anonkit.k_anonymity.violating_classes import WithValue, violating_classes
+from anonkit.ledger.booked_releases import Entry, unpacked
 from anonkit.ledger.fingerprint import Likeness, spelled_rows
-from anonkit.ledger.packed_params import unpacked
 from anonkit.ledger.recognition import Known, Sighting
-from anonkit.ledger.settling import Entry
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.declared_cells import SettleCells, settling

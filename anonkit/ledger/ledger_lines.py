@@ -20,12 +20,20 @@ from typing import Any, Protocol
 
 from anonkit.bundle.liveness import Process
 from anonkit.errors import LedgerError, ReleaseFormatError
+from anonkit.ledger.booked_releases import (
+    COUNTED,
+    NO_LIMIT,
+    Allowance,
+    DatasetState,
+    Entry,
+    PlannedSpending,
+    ReleaseState,
+    digest_of_packed,
+)
 from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.neighbour_totals import adjacency_words, neighbours_named
-from anonkit.ledger.packed_params import digest_of_packed
 from anonkit.ledger.people_marks import PeopleMarks
 from anonkit.ledger.recognition import Known, Marks, marks_from
-from anonkit.ledger.settling import COUNTED, NO_LIMIT, Allowance, DatasetState, Entry, PlannedSpending, ReleaseState
 from anonkit.promises.guarantee import Neighbours
 
 VERSION = 5

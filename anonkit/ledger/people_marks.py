@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.domains.domain_codes import cell_keys
+from anonkit.domains.cell_values import cell_keys
 from anonkit.ledger.fingerprint import cells_of, folded_name, named_sums
 from anonkit.ledger.sketch import KeyedTags
 from anonkit.protocols import Engine, Source

@@ -23,9 +23,8 @@ from types import ModuleType
 from typing import Any
 
 from anonkit.bundle.atomic import reason_of
-from anonkit.bundle.liveness import Process
+from anonkit.bundle.liveness import Process, when_started
 from anonkit.bundle.private_files import write_private
-from anonkit.bundle.starting_servers import when_started
 from anonkit.errors import LedgerError, MissingDependencyError, ParameterError
 from anonkit.ledger.file_store import keep_key, key_of, private_folder, sign_of
 from anonkit.ledger.ledger_lines import (

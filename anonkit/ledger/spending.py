@@ -13,32 +13,33 @@ from typing import Any
 from anonkit.bundle.release_place import Place
 from anonkit.errors import DatasetError, LedgerError, with_note
 from anonkit.k_anonymity.class_means import KEY as MEANS
-from anonkit.ledger.account import Account
-from anonkit.ledger.applied_recoding import leave_pointer
-from anonkit.ledger.intersection_check import JointFloor, SourceRows, numbers
-from anonkit.ledger.neighbour_totals import neighbours_json, totals, totals_words
-from anonkit.ledger.overspending import refuse_overspent
-from anonkit.ledger.packed_params import digest_of_packed, pack, unpacked
-from anonkit.ledger.recognition import Known, Recognition, Sighting, recognised
-from anonkit.ledger.repeated_requests import (
-    Earlier,
-    RequestForm,
-    knows_requests,
-    never_again,
-    request_digest,
-    sealed,
-    wait_for,
-)
-from anonkit.ledger.settling import (
+from anonkit.ledger.account import Account, refuse_overspent
+from anonkit.ledger.booked_releases import (
     Cost,
     DatasetState,
     Entry,
     PlaceTakenError,
     PlannedSpending,
     data_path,
+    digest_of_packed,
     is_in_place,
+    pack,
     refuse_other_target,
+    unpacked,
 )
+from anonkit.ledger.earlier_releases import (
+    Earlier,
+    RequestForm,
+    knows_requests,
+    leave_pointer,
+    never_again,
+    request_digest,
+    sealed,
+    wait_for,
+)
+from anonkit.ledger.intersection_check import JointFloor, SourceRows, numbers
+from anonkit.ledger.neighbour_totals import neighbours_json, totals, totals_words
+from anonkit.ledger.recognition import Known, Recognition, Sighting, recognised
 from anonkit.ledger.store import Ledger
 from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.guarantee import Check, Guarantee, loss_json

@@ -4,7 +4,7 @@
 A release goes through it in three steps, each durable before the next begins: it is *reserved* (from here on its loss
 counts), it is *publishing* (its files are about to be put in place), it is *committed*. Whoever dies on the way leaves
 the step behind, and the next reader of the ledger settles it: what was only reserved never reached its place and is
-rolled back; of what was publishing its files decide (`anonkit.ledger.settling`).
+rolled back; of what was publishing its files decide (`anonkit.ledger.booked_releases`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,16 @@ from pathlib import Path
 
 from anonkit.bundle.liveness import Process
 from anonkit.errors import LedgerError
+from anonkit.ledger.booked_releases import (
+    NO_LIMIT,
+    Allowance,
+    DatasetState,
+    Entry,
+    PlannedSpending,
+    ReleaseState,
+    refuse_taken,
+    settled,
+)
 from anonkit.ledger.file_store import FileStore, key_of, key_place, missing_key, sign_of, wrong_key
 from anonkit.ledger.ledger_lines import (
     Backend,
@@ -35,16 +45,6 @@ from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.people_marks import PeopleMarks
 from anonkit.ledger.recognition import Known
 from anonkit.ledger.server_store import forgotten
-from anonkit.ledger.settling import (
-    NO_LIMIT,
-    Allowance,
-    DatasetState,
-    Entry,
-    PlannedSpending,
-    ReleaseState,
-    refuse_taken,
-    settled,
-)
 
 NAME = ".anonkit-ledger.sqlite"
 """Of a ledger beside releases."""

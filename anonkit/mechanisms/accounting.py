@@ -1,15 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Privacy accounting: every draw of a release and its loss per row, planned before any data is read, then charged.
+"""Privacy accounting of the owner: sensitivity of queries, loss of draws, and their sum, before data is read.
 
-Amounts are whole units of 2**-52 of epsilon, the unit in which mechanisms state their rates, so that what is planned,
-charged and claimed are the same integers.
+Amounts are integers in units of 2**-52 of epsilon, the unit in which mechanisms state their rates, so that what is
+planned, charged and claimed are the same integers.
 
-Privacy accounting under (epsilon, delta): Gaussian draws in rho, other draws in epsilon, one claim for both.
+*Sensitivity* to one row that comes or goes: of a table the sum of the changes of all numbers; of scores the width of
+the range of their changes. It covers queries of own methods and of noise statements. Tests of the queries recompute
+each by brute force, and `tests/mechanisms/test_accounting.py` compares all with those of
+`anonkit.checks.draw_loss`.
 
-Draws of Gaussian noise add up in rho (`anonkit.mechanisms.concentrated_loss`), choices by the exponential mechanism
-with them where a method says so, and their sum is converted once, at the delta that is theirs. Draws with a bound of
-their own (other choices, Laplace noise) add up in epsilon. Both parts together are basic composition: the epsilons add
-up, and so do the deltas (Dwork and Roth 2014, theorem 3.16).
+*Zero-concentrated differential privacy* (zCDP). A draw that is rho-zCDP has Renyi divergence at most alpha rho between
+neighbours, for every order alpha > 1. Losses of several draws add up, and c changed rows lose c**2 as much. A total of
+rho keeps every (epsilon, delta) with
+
+    delta >= exp((alpha - 1) (alpha rho - epsilon)) / (alpha - 1) * (1 - 1 / alpha)**alpha
+
+for one alpha > 1. Any alpha gives a bound that holds; the best one is looked for in floating point, and the bound is
+worked out with 60 digits and rounded up, so that no search can claim too much.
+
+*Composition* under (epsilon, delta). Draws of Gaussian noise add up in rho, choices by the exponential mechanism with
+them where a method says so, and their sum is converted once, at the delta that is theirs. Draws with a bound of their
+own (other choices, Laplace noise) add up in epsilon. Both parts together are basic composition: the epsilons add up,
+and so do the deltas.
+
+Sources: Dwork and Roth 2014, theorem 3.16 (basic composition); Bun and Steinke, "Concentrated differential privacy",
+TCC 2016 (composition, groups); Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", NeurIPS
+2020, proposition 12 and corollary 13 (the conversion, which is that of Asoodeh, Liao, Calmon, Kosut, Sankar, ISIT 2020,
+in closed form).
 """
 
 from __future__ import annotations
@@ -19,26 +36,222 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 from types import MappingProxyType
 from typing import ClassVar, TypeAlias
 
 import numpy as np
 
-from anonkit.budget_rules.model_queries import TABLE
+from anonkit.budget_rules.model_queries import (
+    TABLE,
+    ClassDependence,
+    ClippedSum,
+    ModelQuery,
+    PairError,
+    PairGain,
+    PairsDependence,
+    PlaceHalves,
+    PlaceSum,
+    SchemeScore,
+    SplitScore,
+    Table,
+    TargetDependence,
+    TargetRelation,
+    TripleError,
+)
 from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import IntArray
 from anonkit.domains.found_domains import FindingLine
 from anonkit.domains.number_bins import Categories, Grid
 from anonkit.errors import BudgetError, ParameterError
-from anonkit.mechanisms.concentrated_loss import changed_squared, rho_units_within
-from anonkit.mechanisms.query_sensitivity import sensitivity_of
 from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE, changed_rows
-from anonkit.published.exact_losses import RATE_BITS
+from anonkit.published.exact_losses import LARGEST_EPSILON, RATE_BITS
 from anonkit.published.noisy_tables import GAUSSIAN
-from anonkit.published.statements.draws import Bootstrap, Composition, Draw
+from anonkit.published.statements.noise_statement import (
+    Bootstrap,
+    Composition,
+    Count,
+    Draw,
+    ModeScore,
+    Query,
+    RankScore,
+    Sum,
+)
 from anonkit.report.blocks import Budget, Expense, spent_on
 
-LARGEST_EPSILON = 40.0
+STEPS = 256
+"""Steps of a score, or of a reading, in a row."""
+MANY_PAIRS = 4
+"""Pairs of a small dependence that count as one of a large: the sum over as many pairs as would join all attributes is
+divided by it. By less, a row would move it further; by more, one factor behind many attributes would not show."""
+SCHEME_BITS = 10
+"""A score of a scheme is in steps of 2**-10 of a row."""
+_ROUNDING = 2
+"""Steps by which rounding moves what is compared: one at either end."""
+
+
+def sensitivity_of(query: ModelQuery | Query, domains: Mapping[str, Categories | Grid] = MappingProxyType({})) -> int:
+    """Return the sensitivity of a query, in its own steps.
+
+    Parameters
+    ----------
+    query : ModelQuery or Query
+    domains : mapping, optional
+        Public domain of each column that a query of a noise statement names.
+
+    Raises
+    ------
+    ValueError
+        Nothing is known of the score.
+    """
+    match query:
+        case Table() | SplitScore(score="max-class"):  # one cell, or one row of the commonest class
+            return 1
+        case SplitScore(score="gini"):  # a row that comes lowers it, by less than 2
+            return 2 * STEPS
+        case SplitScore(score="entropy"):  # between 0 and the steepest slope
+            return math.ceil(steepest_entropy(query.most_rows) * STEPS) + _ROUNDING
+        case SplitScore(score="information-gain"):  # its range alone bounds it, up and down
+            return 2 * entropy_steps(query.classes)
+        case PairGain():  # each score by a row, up or down
+            return 2
+        case PairError():  # it may raise one and lower another
+            return STEPS + STEPS
+        case TripleError():
+            return STEPS + STEPS + _ROUNDING
+        case PairsDependence(pairs=pairs):  # an error of independence moves by less than 4
+            return 4 * pairs * STEPS + _ROUNDING
+        case TargetDependence():
+            moved = 2
+            return moved * STEPS + _ROUNDING
+        case TargetRelation():
+            of_best = STEPS
+            return of_best + _ROUNDING
+        case ClassDependence(attributes=attributes, pairs=pairs):  # half an error moves by less than 2
+            summed = max(1.0, min(attributes - 1, pairs) / MANY_PAIRS)
+            return math.ceil(2 * summed * STEPS) + _ROUNDING
+        case SchemeScore(has_target=has_target):
+            return (2 if has_target else 1) << SCHEME_BITS
+        case PlaceSum(low=low, high=high):
+            return max(abs(low), abs(high))
+        case PlaceHalves(low=low, high=high):
+            return high - low
+        case ClippedSum(bound=bound):
+            return bound
+        case Count() | ModeScore():  # one cell, or the score of one value
+            return 1
+        case Sum(of=of):  # a row in an outermost cell
+            return _cells(domains[of]) - 1
+        case RankScore(numerator=numerator, denominator=denominator):
+            # each score moves by so much at most, some up and others down
+            return 2 * max(numerator, denominator - numerator)
+        case _:
+            raise ValueError("nothing bounds this score of splits")
+
+
+def _cells(domain: Categories | Grid) -> int:
+    return domain.cells if isinstance(domain, Grid) else len(domain.values)
+
+
+def steepest_entropy(most_rows: int) -> float:
+    """Return a bound on the slope of x log2 x up to a number of rows and one more, in bits."""
+    return math.log2(most_rows + 1) + 1 / math.log(2)
+
+
+def entropy_steps(classes: int) -> int:
+    """Return the largest entropy of so many classes, in steps of a bit."""
+    return math.ceil(math.log2(max(classes, 2)) * STEPS)
+
+
+_CONVERSION_DIGITS = 60
+_CONVERSION_SLACK = Decimal(10) ** -40
+_HALVINGS = 80
+_LEAST_ORDER, _LARGEST_ORDER = 1e-9, 1e15
+"""Range of alpha - 1 that is searched."""
+_MARGIN = Fraction(10**9 - 1, 10**9)
+"""Kept back from rho, so that whoever converts it with another alpha and other rounding does not exceed the claim."""
+
+
+def delta_of(rho: Fraction, epsilon: Fraction) -> Fraction:
+    """Return a delta that goes with an epsilon when rho is lost: an upper bound, 1 at most.
+
+    Parameters
+    ----------
+    rho : Fraction
+        Above 0.
+    epsilon : Fraction
+        In [0, 40].
+    """
+    order = _best_order(float(rho), float(epsilon))
+    with localcontext() as context:
+        context.prec = _CONVERSION_DIGITS
+        above = Decimal(order)  # alpha - 1
+        alpha = 1 + above
+        exponent = above * (alpha * _decimal(rho) - _decimal(epsilon))
+        log = exponent - above.ln() + alpha * (above / alpha).ln()
+        return Fraction(1) if log >= 0 else min(Fraction(1), Fraction(log.exp() * (1 + _CONVERSION_SLACK)))
+
+
+def _best_order(rho: float, epsilon: float) -> float:
+    """Return alpha - 1 where the logarithm of the bound is least: its derivative in alpha is 0 there."""
+    low, high = _LEAST_ORDER, _LARGEST_ORDER
+    for _ in range(_HALVINGS):
+        middle = math.sqrt(low * high)
+        # d/da [(a - 1) (a rho - epsilon) - ln(a - 1) + a ln(1 - 1/a)] = (2 a - 1) rho - epsilon + ln(1 - 1/a)
+        if (2 * middle + 1) * rho - epsilon - math.log1p(1 / middle) < 0:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _decimal(value: Fraction) -> Decimal:
+    return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+@lru_cache(maxsize=256)
+def rho_units_within(epsilon: Fraction, delta: Fraction) -> int:
+    """Return the most of rho, in units of 2**-52, that keeps (epsilon, delta); rounded down.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+        In (0, 40].
+    delta : Fraction
+        In (0, 1).
+
+    Raises
+    ------
+    ParameterError
+        Not even one unit does.
+    """
+    one = 1 << RATE_BITS
+    low, high = 0, int(LARGEST_EPSILON) * one
+    while high - low > 1:
+        middle = (low + high) // 2
+        if delta_of(Fraction(middle, one), epsilon) <= delta:
+            low = middle
+        else:
+            high = middle
+    units = math.floor(low * _MARGIN)
+    if units < 1:
+        raise ParameterError(
+            f"epsilon {float(epsilon):.3g} with delta {float(delta):.3g} leaves no room for noise",
+            "give more of either",
+        )
+    return units
+
+
+def changed_squared(rows_per_unit: int, *, replaced: bool) -> int:
+    """Return the factor by which a unit loses more than one row in a table in which every row is in one cell.
+
+    Rows of a unit that go, or come, change the table by a vector of length at most their number m: m**2. Where they are
+    replaced, m go from some cells and m come into others: the vector is a difference of two such vectors with no entry
+    below 0, hence its square is at most 2 m**2, and not (2 m)**2.
+    """
+    return rows_per_unit**2 * (2 if replaced else 1)
+
+
 _ONE = 1 << RATE_BITS
 _DIGITS = 90
 _SLACK = Decimal(10) ** -60

@@ -20,12 +20,12 @@ import numpy as np
 from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import IntArray
 from anonkit.mechanisms.accounting import draw_epsilon, draw_units, rounded_up
-from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
-from anonkit.mechanisms.private_selection import exponential_mechanism, permute_and_flip
+from anonkit.mechanisms.exact_samplers import UniformStream, exponential_mechanism, noisy_counts, permute_and_flip
 from anonkit.promises.guarantee import changed_rows
 from anonkit.published.exact_losses import RATE_BITS
-from anonkit.published.statements.draws import EXPONENTIAL, PERMUTE_AND_FLIP
 from anonkit.published.statements.noise_statement import (
+    EXPONENTIAL,
+    PERMUTE_AND_FLIP,
     ModeScore,
     RankScore,
     ReleasedStatement,

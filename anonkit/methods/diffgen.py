@@ -15,8 +15,7 @@ from anonkit.dp_trees.release.tree_releases import TreeMethod
 from anonkit.dp_trees.taxonomy_specialization import SCORES, SpecializationPlan, specialize
 from anonkit.parameters import check_choice, check_integer, parameter
 from anonkit.protocols import Progress
-from anonkit.published.tree_attributes import TreeSchema
-from anonkit.published.tree_model import PublishedForest
+from anonkit.published.tree_model import PublishedForest, TreeSchema
 from anonkit.randomness import Randomness
 
 

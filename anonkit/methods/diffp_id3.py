@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from anonkit.dp_trees.release.declared_schema import bins_parameter
 from anonkit.dp_trees.release.tree_families import FriedmanSchusterTree
-from anonkit.published.tree_attributes import Split
+from anonkit.published.tree_model import Split
 
 
 @dataclass(frozen=True, kw_only=True)

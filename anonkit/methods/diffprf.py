@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from anonkit.dp_trees.release.declared_schema import bins_parameter
 from anonkit.methods.diffprfs import DiffPRFs
-from anonkit.published.tree_attributes import Split
+from anonkit.published.tree_model import Split
 
 
 @dataclass(frozen=True, kw_only=True)

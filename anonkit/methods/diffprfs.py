@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+from anonkit.dp_trees.plan import ROWS
 from anonkit.dp_trees.release.tree_families import (
     RATES,
     ScoredTree,
@@ -16,10 +17,8 @@ from anonkit.dp_trees.release.tree_families import (
     vote_parameter,
 )
 from anonkit.dp_trees.split_selection import SCORES
-from anonkit.dp_trees.tree_rows import ROWS
 from anonkit.parameters import check_choice, check_integer, parameter
-from anonkit.published.tree_attributes import Split
-from anonkit.published.tree_model import VOTES
+from anonkit.published.tree_model import VOTES, Split
 
 ROW_CHOICES = tuple(ROWS)
 BRANCHES = {"values": Split.MULTIWAY, "two": Split.ONE_VS_REST}

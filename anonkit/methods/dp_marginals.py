@@ -11,18 +11,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from anonkit.budget_rules.marginal_choice_rule import delta_may_pay
 from anonkit.budget_rules.marginal_rule import ROWS_SHARE, splits_tables
 from anonkit.budget_rules.model_queries import TABLE
-from anonkit.budget_rules.view_rule import delta_may_pay
 from anonkit.domains.coded_columns import IntArray
 from anonkit.domains.number_bins import NumberBins
 from anonkit.dp_trees.marginals.learned_marginals import LearnedMarginals, learn
-from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout
-from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
-from anonkit.dp_trees.marginals.table_plan import candidate_pairs, fits_in_memory
+from anonkit.dp_trees.marginals.measurement_plan import ColumnLayout, RemainingBudget, candidate_pairs, fits_in_memory
 from anonkit.dp_trees.release.coded_rows import counter_of
 from anonkit.dp_trees.release.declared_schema import bins_parameter
-from anonkit.dp_trees.release.private_spikes import SpikeMethod
+from anonkit.dp_trees.release.private_searches import SpikeMethod
 from anonkit.dp_trees.release.synthetic_rows import (
     PieceSampler,
     PlacedRows,
@@ -32,7 +30,7 @@ from anonkit.dp_trees.release.synthetic_rows import (
     shown_domains,
 )
 from anonkit.mechanisms.accounting import Accounting, draw_units, rate_within
-from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
+from anonkit.mechanisms.exact_samplers import UniformStream, noisy_counts
 from anonkit.parameters import check_integer, parameter
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.public_domains import NumericAttribute, conditions_of, numeric_target, public_domains
@@ -40,12 +38,11 @@ from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.promises.noise_promises import CentralDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.column_means import Table, means_of, notes_on_means, notes_on_target
-from anonkit.published.marginal_tables import MarginalSchema
-from anonkit.published.noisy_tables import LAPLACE
+from anonkit.published.noisy_tables import LAPLACE, MarginalSchema
 from anonkit.published.product_mixtures import ProductMixtures, codes_of_rows, rows_of_components
-from anonkit.published.released_cells import PLACES_IN_A_CELL
-from anonkit.published.statements.draws import Draw
-from anonkit.published.tree_attributes import Attribute, Split
+from anonkit.published.released_codes import PLACES_IN_A_CELL
+from anonkit.published.statements.noise_statement import Draw
+from anonkit.published.tree_model import Attribute, Split
 from anonkit.randomness import Randomness
 
 _MOST_ROWS = 1 << 36

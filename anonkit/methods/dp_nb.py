@@ -13,15 +13,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from anonkit.budget_rules.forest_rule import gaussian_pays, table_weights
 from anonkit.budget_rules.model_queries import TABLE
+from anonkit.budget_rules.tree_rule import gaussian_pays, table_weights
 from anonkit.domains.coded_columns import IntArray
 from anonkit.domains.number_bins import notes_on_bins, shown_classes
 from anonkit.dp_trees.grower import refuse_other_totals
 from anonkit.dp_trees.questions import CodedBatch
 from anonkit.dp_trees.release.coded_rows import counted
 from anonkit.dp_trees.release.declared_schema import bins_parameter, schema_of
-from anonkit.dp_trees.release.private_spikes import SpikeMethod
+from anonkit.dp_trees.release.private_searches import SpikeMethod
 from anonkit.dp_trees.release.synthetic_rows import (
     PieceSampler,
     PlacedRows,
@@ -31,7 +31,7 @@ from anonkit.dp_trees.release.synthetic_rows import (
     shown_domains,
 )
 from anonkit.mechanisms.accounting import Accounting, gaussian_draws, rate_within, row_rho_units, shares, units_of
-from anonkit.mechanisms.discrete_laplace import UniformStream
+from anonkit.mechanisms.exact_samplers import UniformStream
 from anonkit.mechanisms.noisy_histograms import noisy_tables, rows_by_class, rows_of
 from anonkit.parameters import check_integer
 from anonkit.policy.declaration import Policy
@@ -42,9 +42,9 @@ from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.column_means import notes_on_target
 from anonkit.published.exact_losses import RATE_BITS
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE, NoisyTables, noise_variance
-from anonkit.published.released_cells import PLACES_IN_A_CELL
-from anonkit.published.statements.draws import Draw
-from anonkit.published.tree_attributes import Split, TreeSchema
+from anonkit.published.released_codes import PLACES_IN_A_CELL
+from anonkit.published.statements.noise_statement import Draw
+from anonkit.published.tree_model import Split, TreeSchema
 from anonkit.randomness import Randomness
 
 _ONE = 1 << RATE_BITS

@@ -9,10 +9,10 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import ClassVar
 
-from anonkit.dp_trees.aggregates.aggregate_requests import HINT, Request, requests_of
-from anonkit.dp_trees.aggregates.cell_sums import cell_sums
-from anonkit.dp_trees.aggregates.tidy_tables import (
+from anonkit.dp_trees.aggregate_requests import HINT, Request, requests_of
+from anonkit.dp_trees.aggregate_tables import (
     AggregatePlan,
+    cell_sums,
     column_entries,
     described_columns,
     planned,
@@ -21,7 +21,7 @@ from anonkit.dp_trees.aggregates.tidy_tables import (
 from anonkit.dp_trees.release.declared_schema import CentralMethod, bins_parameter
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.accounting import Accounting, units_of
-from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
+from anonkit.mechanisms.exact_samplers import UniformStream, noisy_counts
 from anonkit.parameters import check_integer, parameter
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.public_domains import conditions_of, without_whole_types

@@ -13,8 +13,7 @@ from anonkit.dp_trees.release.declared_schema import bins_parameter
 from anonkit.dp_trees.release.tree_families import RATES, rate_parameter, vote_parameter
 from anonkit.dp_trees.release.tree_releases import GrownTrees
 from anonkit.parameters import check_choice, check_integer, parameter
-from anonkit.published.tree_attributes import Split
-from anonkit.published.tree_model import VOTES
+from anonkit.published.tree_model import VOTES, Split
 
 STOPS = ("depth", "pure")
 

@@ -8,10 +8,10 @@ from typing import ClassVar
 
 from anonkit.k_anonymity.coded_axes import boxes_of
 from anonkit.k_anonymity.held_out_labels import all_labels_parameter
-from anonkit.k_anonymity.narrowed_boxes import NarrowedColumn, box_facts, narrowed_columns
 from anonkit.k_anonymity.preparing import Preparation, Prepared
 from anonkit.k_anonymity.recoding_method import RecodingMethod, SearchResult
 from anonkit.k_anonymity.search.box_tree import grow_boxes
+from anonkit.k_anonymity.supported_parts import NarrowedColumn, box_facts, narrowed_columns
 from anonkit.policy.declaration import TargetUse
 from anonkit.protocols import Progress
 from anonkit.randomness import Randomness

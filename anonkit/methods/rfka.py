@@ -16,11 +16,10 @@ from anonkit.errors import ChoiceError, GuaranteeError, PolicyError, option, spo
 from anonkit.k_anonymity.coded_axes import boxes_of, global_recoding, grouping_of, one_hot_grouping
 from anonkit.k_anonymity.declared_detail import Hierarchy, declared_grouping
 from anonkit.k_anonymity.held_out_labels import all_labels_parameter
-from anonkit.k_anonymity.narrowed_boxes import Pooled, Stretch, box_facts, holder_counts
 from anonkit.k_anonymity.preparing import Preparation, Prepared
 from anonkit.k_anonymity.recoding_method import RecodingMethod, SearchResult, refuse_too_many
 from anonkit.k_anonymity.search.box_tree import guided_boxes, joint_guide, relatedness
-from anonkit.k_anonymity.search.distinct_rows import released_partition
+from anonkit.k_anonymity.search.equivalence import released_partition
 from anonkit.k_anonymity.search.greedy_selection import (
     Decision,
     Feature,
@@ -32,9 +31,10 @@ from anonkit.k_anonymity.search.greedy_selection import (
 )
 from anonkit.k_anonymity.search.hierarchy_levels import Groups, Ladder, automatic_ladder, full_detail, number_groups
 from anonkit.k_anonymity.search.importance import IMPORTANCE_STRATEGIES, Importance, LabelledRows
-from anonkit.k_anonymity.search.out_of_bag import PUBLISHED, ForestSize
+from anonkit.k_anonymity.search.out_of_sample_predictions import PUBLISHED, ForestSize
 from anonkit.k_anonymity.search.refinement import compared
 from anonkit.k_anonymity.search.top_down_specialization import FROM_K, Drop, DropReason, best_specialization
+from anonkit.k_anonymity.supported_parts import Pooled, Stretch, box_facts, holder_counts
 from anonkit.parameters import check_choice, check_integer, parameter
 from anonkit.policy.declaration import TargetUse
 from anonkit.protocols import Progress

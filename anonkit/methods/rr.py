@@ -12,7 +12,7 @@ from anonkit.domains.number_bins import Categories, Grid
 from anonkit.parameters import check_choice, check_number, parameter
 from anonkit.policy.declaration import TargetUse
 from anonkit.policy.public_domains import CategoricalAttribute, PublicAttribute, PublicDomains
-from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.category_channels import RandomizedResponse
 from anonkit.published.channels.response_channel import TruthOrBlind
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.randomized_response.number_response import best_category_response, best_number_response

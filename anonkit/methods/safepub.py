@@ -12,23 +12,23 @@ from typing import Any, ClassVar
 import numpy as np
 
 from anonkit.budget_rules.model_queries import SchemeScore
+from anonkit.domains.cell_values import refuse_kinds
 from anonkit.domains.coded_columns import IntArray
-from anonkit.domains.domain_codes import refuse_kinds
 from anonkit.errors import ParameterError, PolicyError
-from anonkit.k_anonymity.public_levels import PublicLevels, Scheme, schemes_of
-from anonkit.k_anonymity.sampled_rows import (
+from anonkit.k_anonymity.generalization_schemes import (
     CodePublic,
     DrawRows,
     LeaveOut,
+    PublicLevels,
+    Scheme,
     ShownAsReleased,
     one_row_of_each,
+    schemes_of,
     scores_of,
 )
-from anonkit.mechanisms.accounting import draw_units, rate_within, units_of
-from anonkit.mechanisms.discrete_laplace import UniformStream
-from anonkit.mechanisms.private_selection import permute_and_flip
-from anonkit.mechanisms.query_sensitivity import sensitivity_of
-from anonkit.mechanisms.sampling_threshold import WORD_BITS, RowDraw, SampledAccounting, best_sample, class_size
+from anonkit.mechanisms.accounting import draw_units, rate_within, sensitivity_of, units_of
+from anonkit.mechanisms.exact_samplers import UniformStream, permute_and_flip
+from anonkit.mechanisms.privacy_amplification import WORD_BITS, RowDraw, SampledAccounting, best_sample, class_size
 from anonkit.parameters import check_integer, check_number, parameter, settle_numbers
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy, TargetUse
@@ -43,7 +43,7 @@ from anonkit.policy.public_domains import (
 from anonkit.promises.approximate_dp import AnonymousDP
 from anonkit.protocols import COUNT, Draft, Engine, Progress, Source, no_progress
 from anonkit.published.recoding import GlobalRecoding, Grouping
-from anonkit.published.statements.draws import PERMUTE_AND_FLIP, Draw
+from anonkit.published.statements.noise_statement import PERMUTE_AND_FLIP, Draw
 from anonkit.randomness import Randomness
 from anonkit.report.blocks import Action, ReportColumn, column_entry
 

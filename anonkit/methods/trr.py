@@ -13,8 +13,8 @@ from anonkit.parameters import check_choice, parameter
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.public_domains import NumericAttribute, PublicDomains, public_assumptions
 from anonkit.promises.guarantee import NoGuarantee
-from anonkit.published.channels.kary_response import RandomizedResponse
-from anonkit.published.channels.transformed_response import NO_GUARANTEE, PUBLISHED, TransformedResponse
+from anonkit.published.channels.category_channels import RandomizedResponse
+from anonkit.published.channels.number_channels import NO_GUARANTEE, PUBLISHED, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
 from anonkit.randomized_response.randomized_draft import clear_target
 from anonkit.randomized_response.randomized_method import RandomizedMethod, refuse_designs

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.estimators.population.minimal_uniques import class_sizes, sizes_alone
+from anonkit.estimators.minimal_uniques import class_sizes, sizes_alone
 from anonkit.k_anonymity.declared_detail import Hierarchy
 from anonkit.k_anonymity.search.hierarchy_levels import automatic_ladder
 from anonkit.policy.column_declarations import Column

@@ -13,26 +13,25 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit.bundle.private_files import PrivateFolder
-from anonkit.drafting.broken_rules import broken_rules
 from anonkit.drafting.clear_columns import ClearColumns, look_at_clear
 from anonkit.drafting.found_forms import FoundForms, read_by_forms
 from anonkit.drafting.guessed_target import TargetGuess, guess_target
 from anonkit.drafting.profiling import Undeclared, judge_undeclared
+from anonkit.drafting.row_constraints import broken_rules
 from anonkit.drafting.table_domains import with_domains_of
 from anonkit.drafting.whose_rows import candidates_for_person, come_in_runs, with_keys_by_structure
-from anonkit.engines.reading.settled_tables import declared_table, with_unit
+from anonkit.engines.reading.declared_tables import declared_table, with_unit
 from anonkit.engines.snapshots.addresses import address_of
 from anonkit.engines.snapshots.dispatch import Snapshot, is_read_in_place
 from anonkit.errors import AnonkitError, ChoiceError, ParameterError, PolicyError, option
 from anonkit.k_anonymity.privacy_model import AnonymityModel
+from anonkit.ledger.earlier_releases import RequestForm
 from anonkit.ledger.intersection_check import SourceRows
-from anonkit.ledger.repeated_requests import RequestForm
-from anonkit.pipeline.flat_view import FlatView, flat_view
+from anonkit.pipeline.derived_columns import refuse_taken_name, with_surrogate_entries
 from anonkit.pipeline.output_measures import ReleasedRows, SourceCounts, owner_measures
+from anonkit.pipeline.recipe_sources import FlatView, SeveralTables, flat_view
 from anonkit.pipeline.request_form import ReleaseRequest, request_form
 from anonkit.pipeline.search_for_keys import draft_for_keys
-from anonkit.pipeline.several_tables import SeveralTables
-from anonkit.pipeline.surrogates import refuse_taken_name, with_surrogate_entries
 from anonkit.pipeline.whole_types import with_whole_types
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.constraints import refuse_strange_constraints

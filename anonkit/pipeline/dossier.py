@@ -30,11 +30,12 @@ from anonkit import __version__
 from anonkit.bundle.atomic import Staging, reason_of
 from anonkit.bundle.json_documents import to_json
 from anonkit.checks.disclosure import Disclosure
-from anonkit.engines.reading.settled_tables import settled
+from anonkit.engines.reading.declared_tables import settled
 from anonkit.errors import EngineError
 from anonkit.ledger.intersection_check import SourceRows
-from anonkit.pipeline.column_changes import (
+from anonkit.pipeline.source_and_release import (
     BeforeAndAfter,
+    example_rows,
     filled_numbers,
     is_number,
     is_text,
@@ -43,7 +44,6 @@ from anonkit.pipeline.column_changes import (
     round_edges,
     whole_column,
 )
-from anonkit.pipeline.example_rows import example_rows
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.declared_cells import settling

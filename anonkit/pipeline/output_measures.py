@@ -12,10 +12,9 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit.bundle.data_files import count_rows, iter_batches
-from anonkit.checks.anonymity import looked_at
+from anonkit.checks.class_promise import looked_at
 from anonkit.checks.counted_as import ReadValues
-from anonkit.checks.disclosure import Disclosure, measure, rarest_of_keys
-from anonkit.checks.identical_record_sets import fewest_alike, fewest_values
+from anonkit.checks.disclosure import Disclosure, fewest_alike, fewest_values, measure, rarest_of_keys
 from anonkit.checks.people import PeopleCounts
 from anonkit.checks.promise_checkers import draft_checks
 from anonkit.checks.scored_rows import KEY, PREDICTION, features_of, prediction_of_first_rows, rows_to_score
@@ -23,7 +22,7 @@ from anonkit.errors import GuaranteeError, InternalError, ReleaseFormatError
 from anonkit.k_anonymity.held_out_labels import held_out_labels, one_row_each
 from anonkit.k_anonymity.recoded_rows import has_classes, people_of, recoded_sample
 from anonkit.methods import METHODS
-from anonkit.pipeline.suppression_by_class import CountedTable, by_quarter, left_out_by_class
+from anonkit.pipeline.suppression import CountedTable, by_quarter, left_out_by_class
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.target_task import Task, task_of_params

@@ -23,13 +23,12 @@ from anonkit.checks.population_counts import PopulationCells, figures_of, needed
 from anonkit.checks.population_risk import BY_CONSTRUCTION, SIMPLE_SAMPLE, WHOLE_POPULATION, AgainstPopulation
 from anonkit.checks.sameness import same_figure
 from anonkit.engines.engine_choice import Local
-from anonkit.engines.reading.settled_tables import settled
+from anonkit.engines.reading.declared_tables import settled
 from anonkit.engines.snapshots.addresses import source_at
 from anonkit.engines.snapshots.dispatch import Snapshot
 from anonkit.engines.snapshots.whole_tables import whole_table
 from anonkit.errors import GuaranteeError, ParameterError, PolicyError, SourceError, did_you_mean, option
-from anonkit.estimators.population.log_linear_risk import individual_risk
-from anonkit.estimators.population.matched_classes import matched_classes
+from anonkit.estimators.reidentification_risk import individual_risk, matched_classes
 from anonkit.k_anonymity.recoded_rows import as_published, has_classes, released_names
 from anonkit.k_anonymity.stored_recoding import Recoded
 from anonkit.pipeline.declared_source import DeclaredSource

@@ -15,11 +15,21 @@ from typing import Any
 from anonkit import __version__
 from anonkit.bundle.atomic import Staging, put_folder, reason_of, recover
 from anonkit.bundle.bound_columns import KEY, bound_columns
-from anonkit.bundle.data_files import data_paths, digests_of, joint_digest, parts_of, sha256
+from anonkit.bundle.bound_columns import labelled_files as labelled_rows
+from anonkit.bundle.data_files import (
+    HasWorkers,
+    data_paths,
+    digests_of,
+    each_part,
+    joint_digest,
+    parts_of,
+    read_by,
+    sha256,
+    workers_of,
+)
 from anonkit.bundle.exports.opened_targets import ReleasedTable, copy_at, write_copy
 from anonkit.bundle.json_documents import refuse_unreadable, to_json
-from anonkit.bundle.labelled_parts import labelled_rows
-from anonkit.bundle.part_workers import HasWorkers, each_part, read_by, workers_of
+from anonkit.bundle.object_store import put_release
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.bundle.release_place import (
     COPIES,
@@ -36,28 +46,26 @@ from anonkit.bundle.release_place import (
     package_name,
 )
 from anonkit.bundle.signing import Signer, write_signature
-from anonkit.bundle.store_writing import put_release
 from anonkit.bundle.stored_release import Release, load_place
 from anonkit.checks.disclosure import Disclosure, measure
 from anonkit.checks.exported_rows import export_checks
 from anonkit.checks.people import PeopleCounts
 from anonkit.checks.table_scans import copied_once
-from anonkit.engines.writing.relabelling import RelabelInto, relabelled
+from anonkit.engines.writing.parquet_files import RelabelInto, relabelled
 from anonkit.errors import AnonkitError, EngineError, GuaranteeError
 from anonkit.k_anonymity.class_means import KEY as MEANS
 from anonkit.k_anonymity.class_means import ClassMeans, rules_of_means
 from anonkit.k_anonymity.held_out_labels import label_entries
 from anonkit.ledger.spending import Position
 from anonkit.parameters import stated_parameters
+from anonkit.pipeline.derived_columns import shown_as_bounds
 from anonkit.pipeline.output_measures import recount
 from anonkit.pipeline.release_space import Output
-from anonkit.pipeline.written_bounds import shown_as_bounds
 from anonkit.policy.declaration import Policy
 from anonkit.promises.guarantee import Check, Guarantee, loss_json
 from anonkit.protocols import Draft, Engine, Method, Source
 from anonkit.report.blocks import Budget, spent_on
-from anonkit.report.catalogue_entries import PublicFiles
-from anonkit.report.descriptor import build_descriptor
+from anonkit.report.descriptors import PublicFiles, build_descriptor
 from anonkit.report.document import build_report
 from anonkit.report.page import render_page
 

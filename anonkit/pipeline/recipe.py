@@ -19,12 +19,11 @@ from anonkit.errors import PolicyError, did_you_mean
 from anonkit.ledger.account import Account, Where
 from anonkit.methods import make_method
 from anonkit.parameters import field_name
+from anonkit.pipeline.recipe_sources import SeveralTables, SimulatedSource, bounded
 from anonkit.pipeline.release_path import release_table
 from anonkit.pipeline.release_space import Output
 from anonkit.pipeline.repeated_release import release_steps
 from anonkit.pipeline.request_form import ReleaseRequest
-from anonkit.pipeline.several_tables import SeveralTables, bounded
-from anonkit.pipeline.simulated_source import SimulatedSource
 from anonkit.policy.declaration import Policy
 from anonkit.policy.person_candidates import PersonRows
 from anonkit.policy.publication import recipients_of

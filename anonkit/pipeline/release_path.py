@@ -13,43 +13,42 @@ from typing import Any
 
 import pyarrow as pa
 
-from anonkit.bundle.part_workers import HasWorkers, read_by, workers_of
+from anonkit.bundle.data_files import HasWorkers, read_by, workers_of
 from anonkit.bundle.private_files import PrivateFolder, ReservedSpace
 from anonkit.bundle.signing import Signer
 from anonkit.bundle.stored_release import Release
-from anonkit.checks.kept_columns import kept_column_checks
+from anonkit.checks.shown_columns import kept_column_checks, look_at_unchanged
 from anonkit.checks.table_scans import copied_once
-from anonkit.checks.unchanged_columns import look_at_unchanged
-from anonkit.drafting.published_contacts import words_on_published
+from anonkit.drafting.clear_columns import words_on_published
 from anonkit.engines.engine_choice import Local
 from anonkit.errors import GuaranteeError, PolicyError, with_note
 from anonkit.k_anonymity.held_out_labels import bounds_of_labels, label_entries
 from anonkit.k_anonymity.recoded_rows import as_published, released_names
-from anonkit.ledger.settling import PlaceTakenError
+from anonkit.ledger.booked_releases import PlaceTakenError
 from anonkit.ledger.spending import BOOKED, CHARGED, Spending, may_know_requests
 from anonkit.pipeline.declared_source import DeclaredSource, declared_source, refuse_unknown_columns
-from anonkit.pipeline.dossier import Released, is_dossier_of, make_dossier, rows_in_memory
-from anonkit.pipeline.expected_suppression import expected_suppression
-from anonkit.pipeline.mondrian_preview import Previewed, mondrian_preview
-from anonkit.pipeline.new_people import with_new_people
-from anonkit.pipeline.output_measures import ReleasedRows, SourceCounts, answer_checks, recount, release_utility
-from anonkit.pipeline.population_measures import ReleasedClasses, measured_population, refuse_population
-from anonkit.pipeline.publishing import VerifiedDraft, method_block, planned_release, prepared, publish, with_copy
-from anonkit.pipeline.release_space import MEANS, ROWS_UNKNOWN, Output, bytes_wanted, drafted_in, release_space
-from anonkit.pipeline.released_means import (
+from anonkit.pipeline.derived_columns import (
+    bounds_notes,
     means_block,
     means_notes,
     means_of_draft,
     risk_by_weights,
+    shown_labels,
+    shown_rows,
     steps_of,
     weights_block,
 )
+from anonkit.pipeline.dossier import Released, is_dossier_of, make_dossier, rows_in_memory
+from anonkit.pipeline.earlier_releases import with_new_people
+from anonkit.pipeline.output_measures import ReleasedRows, SourceCounts, answer_checks, recount, release_utility
+from anonkit.pipeline.population_measures import ReleasedClasses, measured_population, refuse_population
+from anonkit.pipeline.publishing import VerifiedDraft, method_block, planned_release, prepared, publish, with_copy
+from anonkit.pipeline.recipe_sources import SeveralTables
+from anonkit.pipeline.release_space import MEANS, ROWS_UNKNOWN, Output, bytes_wanted, drafted_in, release_space
 from anonkit.pipeline.repeated_release import log_replacement, release_again, step_log
 from anonkit.pipeline.request_form import ReleaseRequest
-from anonkit.pipeline.several_tables import SeveralTables
 from anonkit.pipeline.stored_dossier import as_written, measured_dossier
-from anonkit.pipeline.surrogates import shown_rows
-from anonkit.pipeline.written_bounds import bounds_notes, shown_labels
+from anonkit.pipeline.suppression import Previewed, expected_suppression, mondrian_preview
 from anonkit.policy.declaration import Policy
 from anonkit.policy.target_task import task_of_params
 from anonkit.promises.guarantee import Check, Guarantee

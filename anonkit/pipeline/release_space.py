@@ -24,14 +24,14 @@ from anonkit.bundle.release_place import COPIES, DATA, EMITTED, Place, refuse_ex
 from anonkit.bundle.signing import Signer, refuse_replacing
 from anonkit.engines.snapshots.addresses import files_of
 from anonkit.errors import ParameterError, option
-from anonkit.ledger.settling import PlaceTakenError
+from anonkit.ledger.booked_releases import PlaceTakenError
 from anonkit.parameters import check_choice, check_integer
 from anonkit.pipeline.dossier import OWNER_REPORT, dossier_name
 from anonkit.policy.declaration import Policy
 from anonkit.promises.guarantee import REPLACE, Guarantee, Neighbours
 from anonkit.protocols import Engine, Method, Source
 from anonkit.randomness import Randomness
-from anonkit.report.catalogue_entries import has_entry
+from anonkit.report.descriptors import has_entry
 
 LABELS = "labels"
 BOUNDS = "bounds"

@@ -37,18 +37,17 @@ from anonkit.bundle.private_files import PrivateFolder
 from anonkit.bundle.release_place import COPIES, DATA, DESCRIPTOR, EMITTED, SIGNATURE, Place
 from anonkit.bundle.signing import Signer, digests
 from anonkit.bundle.stored_release import Release, load_place, stated_hashes
-from anonkit.checks.signature import signature_checks
+from anonkit.checks.file_integrity import manifest_of, read_descriptor, signature_checks
 from anonkit.checks.validation import public_files, validate
-from anonkit.checks.written_files import manifest_of, read_descriptor
 from anonkit.errors import AnonkitError, EngineError, GuaranteeError, ParameterError, ReleaseFormatError, option
-from anonkit.ledger.repeated_requests import Earlier
-from anonkit.ledger.settling import Entry
+from anonkit.ledger.booked_releases import Entry
+from anonkit.ledger.earlier_releases import Earlier
 from anonkit.pipeline.publishing import refuse_different
 from anonkit.pipeline.release_space import Output
 from anonkit.promises.noise_promises import loss_words
 from anonkit.protocols import Method, Progress
 from anonkit.redaction import redacted
-from anonkit.report.descriptor import with_resources
+from anonkit.report.descriptors import with_resources
 
 
 def add_entries(

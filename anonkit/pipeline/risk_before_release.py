@@ -21,15 +21,7 @@ from anonkit.documents import ReportPart
 from anonkit.engines.engine_choice import EngineChoice, Local
 from anonkit.engines.snapshots.addresses import ReadAs, source_at
 from anonkit.errors import PolicyError, SourceError
-from anonkit.estimators.population.log_linear_risk import (
-    all_pairs,
-    household_risk,
-    individual_risk,
-    main_effects,
-    sample_unique_risk,
-)
-from anonkit.estimators.population.matched_classes import matched_classes
-from anonkit.estimators.population.minimal_uniques import (
+from anonkit.estimators.minimal_uniques import (
     LARGEST_SET,
     MinimalUniques,
     affordable_size,
@@ -39,10 +31,16 @@ from anonkit.estimators.population.minimal_uniques import (
     distinct_rows,
     minimal_sample_uniques,
 )
-from anonkit.estimators.population.population_uniques import (
+from anonkit.estimators.reidentification_risk import (
     SampleClasses,
+    all_pairs,
     by_rule,
+    household_risk,
+    individual_risk,
+    main_effects,
+    matched_classes,
     pitman,
+    sample_unique_risk,
     slide_negative_binomial,
     zayatz,
 )

@@ -21,10 +21,10 @@ import pyarrow as pa
 from anonkit.bundle.bound_columns import labelled_rows
 from anonkit.bundle.release_place import DATA, PARAMS, REPORT
 from anonkit.bundle.stored_release import Release, refuse_changed
-from anonkit.checks.mean_cells import shown_combinations
+from anonkit.checks.shown_numbers import shown_combinations
 from anonkit.checks.table_scans import combined
 from anonkit.engines.engine_choice import Local
-from anonkit.engines.reading.settled_tables import settled
+from anonkit.engines.reading.declared_tables import settled
 from anonkit.engines.snapshots.dispatch import snapshot
 from anonkit.errors import GuaranteeError, ParameterError, SourceError, option
 from anonkit.k_anonymity.numbers_in_groups import scale_of

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from anonkit.bundle.part_workers import PartWorkers
+from anonkit.bundle.data_files import PartWorkers
 from anonkit.bundle.stored_release import Release
 from anonkit.checks.population_risk import AgainstPopulation
 from anonkit.checks.requirements import Validation

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from anonkit.domains.domain_codes import composed_text
+from anonkit.domains.cell_values import composed_text
 from anonkit.errors import PolicyError
 from anonkit.policy.side_files import UTF8, read_side_table, read_side_toml
 

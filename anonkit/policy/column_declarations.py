@@ -11,21 +11,29 @@ from math import inf, ulp
 from pathlib import Path
 from typing import Any
 
-from anonkit.domains.calendar_parts import CalendarKind
-from anonkit.domains.domain_codes import exact_decimal
+from anonkit.domains.cell_values import NumberForm, exact_decimal
+from anonkit.domains.dates_and_times import CalendarKind
 from anonkit.domains.named_parts import NamedParts
 from anonkit.domains.rounding_grid import WholeValues
-from anonkit.domains.written_numbers import NumberForm
 from anonkit.errors import ChoiceError, ParameterError, PolicyError, did_you_mean
 from anonkit.policy.answer_design import KEY as REFERENCE_SHARES
 from anonkit.policy.answer_design import KEYS as ANSWER_KEYS
 from anonkit.policy.answer_design import AnswerDesign, design_of
 from anonkit.policy.calendar_columns import KEYS as CALENDAR_KEYS
 from anonkit.policy.calendar_columns import Calendar, PublicBins, declared_calendar
-from anonkit.policy.generalization_trees import check_tree, declared_tree
 from anonkit.policy.places import KEYS as PLACE_KEYS
 from anonkit.policy.places import GeographicPlace, declared_place
-from anonkit.policy.side_files import UTF8, expect, member, numbers, optional_text, refuse_unknown, texts
+from anonkit.policy.side_files import (
+    UTF8,
+    check_tree,
+    declared_tree,
+    expect,
+    member,
+    numbers,
+    optional_text,
+    refuse_unknown,
+    texts,
+)
 from anonkit.policy.survey_weights import ShownWeights, check_weights
 
 

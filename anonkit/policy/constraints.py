@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from anonkit.domains.domain_codes import exact_decimal
+from anonkit.domains.cell_values import exact_decimal
 from anonkit.domains.public_rules import FROM_DATA, FROM_POLICY, Follows, Label, Never, PublicRules
 from anonkit.errors import ParameterError, PolicyError, did_you_mean
 from anonkit.policy.column_declarations import Column, Role

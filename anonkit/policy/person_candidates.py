@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonkit.domains.domain_codes import cell_keys
+from anonkit.domains.cell_values import cell_keys
 
 SURROGATE = "surrogate"
 """Name of the column of surrogates in a release."""

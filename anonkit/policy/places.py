@@ -17,7 +17,7 @@ import numpy as np
 
 from anonkit.documents import ParamsPart, left_out
 from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray
-from anonkit.domains.grid_cells import GridParts, cell_name, code_of_index, resolution_of
+from anonkit.domains.named_parts import GridParts, cell_name, code_of_index, resolution_of
 from anonkit.errors import MissingDependencyError, ParameterError, PolicyError
 from anonkit.policy.calendar_columns import PublicBins
 from anonkit.policy.side_files import numbers, optional_text, texts

@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Public domains for differential privacy, as the policy declares them, and the condition of a claim without them.
+"""Public domains for differential privacy, as the policy declares them, and conditions of a claim.
 
 Columns of booleans under noise: false and true are all they can hold, so no categories have to be declared.
+
+Floating-point columns that are declared to hold integers are refused (`refuse_rounded`). A missing cell turns a whole
+column of integers into floats in pandas, and from 2^53 on two integers are then one: a row of nobody would change which
+people, and which categories, all other rows have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
+
+from anonkit.domains.cell_values import exact_decimal
 from anonkit.domains.number_bins import TRUTH_VALUES, Categories, Grid, NumberBins
 from anonkit.domains.rounding_grid import WholeValues
-from anonkit.errors import PolicyError, option
+from anonkit.errors import GuaranteeError, PolicyError, option
 from anonkit.policy.answer_design import AnswerDesign
 from anonkit.policy.calendar_columns import Calendar
 from anonkit.policy.column_declarations import Column, ColumnType, Missing, Outside, Role
@@ -419,3 +426,45 @@ def without_whole_types(policy: Policy, names: Collection[str]) -> Policy:
 def _is_a_grid_of_whole_numbers(column: Column) -> bool:
     """Return True if its cells are integers; also before private bounds are found for it."""
     return column.whole_values is not None or (column.bounds is None and column.categories is None)
+
+
+_EXACT_INTEGERS = {pa.float16(): 2**11, pa.float32(): 2**24, pa.float64(): 2**53}
+"""Bound up to which a type represents all integers."""
+_EXACT_HINT = "give it a type of whole numbers or texts, which no missing cell changes: in pandas Int64 or string"
+
+
+def refuse_rounded(schema: pa.Schema, policy: Policy) -> None:
+    """Refuse columns in which other rows may have changed the meaning of a cell.
+
+    Raises
+    ------
+    GuaranteeError
+        A column of floats names people, or has declared categories, or bounds of `type = "integer"`, that are
+        integers which its type does not distinguish.
+
+    Privacy
+    -------
+    Decided by the types of the columns and by what is declared: no cell is looked at.
+    """
+    units = [column.together or (name,) for name, column in policy.columns.items() if column.role is Role.UNIT]
+    whose = {name for names in units for name in names}
+    for field in schema:
+        if not pa.types.is_floating(field.type):
+            continue
+        if field.name in whose:
+            raise GuaranteeError(
+                f"column {field.name!r} holds floating-point numbers, which do not tell all people apart", _EXACT_HINT
+            )
+        if any(abs(number) >= _EXACT_INTEGERS[field.type] for number in _whole_numbers(policy.column(field.name))):
+            what = "which do not tell its declared whole numbers apart"
+            raise GuaranteeError(f"column {field.name!r} holds floating-point numbers, {what}", _EXACT_HINT)
+
+
+def _whole_numbers(column: Column) -> Sequence[float]:
+    """Return the integers that a column is declared to hold, or its bounds where they are integers."""
+    if not column.is_released:
+        return ()
+    if column.bounds is not None:
+        return column.bounds if column.type is ColumnType.INTEGER else ()
+    decimals = [exact_decimal(value) for value in column.domain_values or ()]
+    return [float(number) for number in decimals if number and "." not in number and "e-" not in number]

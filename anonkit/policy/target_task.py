@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anonkit.domains.cell_values import exact_decimal
 from anonkit.domains.coded_columns import FloatArray
-from anonkit.domains.domain_codes import exact_decimal
 from anonkit.errors import PolicyError, did_you_mean, option
 from anonkit.policy.side_files import member
 

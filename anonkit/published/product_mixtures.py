@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 from anonkit.documents import ParamsPart, left_out
 from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray
 from anonkit.errors import ParameterError
-from anonkit.published.marginal_tables import MarginalSchema
-from anonkit.published.noisy_tables import LAPLACE, format_of, law_of
+from anonkit.published.noisy_tables import LAPLACE, MarginalSchema, format_of, law_of
 from anonkit.published.quoted_names import which_column
 
 FORMATS = ("anonkit-marginals-1", "anonkit-marginals-2")

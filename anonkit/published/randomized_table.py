@@ -44,11 +44,9 @@ from typing import ClassVar, Self, TypeAlias
 from anonkit.documents import Loss, ParamsPart
 from anonkit.domains.number_bins import Categories, Grid, NumberBins, shown_classes
 from anonkit.errors import ParameterError, ReleaseFormatError, did_you_mean
-from anonkit.published.channels.band_response import BandResponse
-from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.category_channels import RandomizedResponse, SetResponse
+from anonkit.published.channels.number_channels import BandResponse, TransformedResponse
 from anonkit.published.channels.response_channel import Channel, ResponseMatrix, TruthOrBlind
-from anonkit.published.channels.set_response import SetResponse
-from anonkit.published.channels.transformed_response import TransformedResponse
 from anonkit.published.exact_losses import privacy_loss
 
 FORMAT = "anonkit-randomized-1"

@@ -23,10 +23,9 @@ from statistics import NormalDist
 import numpy as np
 
 from anonkit.domains.coded_columns import BoolArray, FloatArray
-from anonkit.published.channels.band_response import LARGEST_BAND_EPSILON, BandResponse
-from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.category_channels import MOST_PAIRS, RandomizedResponse, SetResponse
+from anonkit.published.channels.number_channels import LARGEST_BAND_EPSILON, BandResponse
 from anonkit.published.channels.response_channel import TruthOrBlind
-from anonkit.published.channels.set_response import MOST_PAIRS, SetResponse
 
 _WORTH = 0.9
 """Share of the noise of randomized response from which on a set is worth it: a single value is easier to read."""

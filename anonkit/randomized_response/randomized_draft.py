@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from anonkit.documents import ParamsPart
-from anonkit.domains.domain_codes import refuse_kinds
+from anonkit.domains.cell_values import refuse_kinds
 from anonkit.domains.number_bins import Categories, Grid, notes_on_bins
 from anonkit.errors import PolicyError, option
-from anonkit.mechanisms.shuffle_amplification import (
+from anonkit.mechanisms.privacy_amplification import (
     MOST_LOSS,
     ResponseRatios,
     RowAnswers,
@@ -36,11 +36,11 @@ from anonkit.promises.noise_promises import (
     shuffle_obstacle,
 )
 from anonkit.protocols import Draft, Engine, Source
-from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.category_channels import RandomizedResponse
+from anonkit.published.channels.number_channels import TransformedResponse, breach_width
 from anonkit.published.channels.response_channel import Channel, ResponseMatrix
-from anonkit.published.channels.transformed_response import TransformedResponse, breach_width
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
-from anonkit.published.released_cells import type_of_categories, type_of_numbers
+from anonkit.published.released_codes import type_of_categories, type_of_numbers
 from anonkit.randomized_response.randomized_rows import RandomizeBatch
 from anonkit.randomness import Randomness
 from anonkit.report.blocks import Action, Budget, ColumnFacts, Expense, ReportColumn, column_entry, spent_on

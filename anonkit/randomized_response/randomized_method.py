@@ -20,7 +20,7 @@ from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import PublicAttribute, PublicDomains, public_domains
 from anonkit.promises.guarantee import Guarantee
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
-from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.category_channels import RandomizedResponse
 from anonkit.published.channels.response_channel import Channel, ResponseMatrix
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.randomized_response.randomized_draft import clear_target, draft_randomized, local_promise

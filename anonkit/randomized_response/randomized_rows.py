@@ -11,16 +11,20 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
+from anonkit.domains.cell_values import codes_of_cells, labels_of_cells, numbers_of_cells
 from anonkit.domains.coded_columns import Codes, IntArray, array_of
-from anonkit.domains.domain_codes import codes_of_cells, labels_of_cells, numbers_of_cells
 from anonkit.domains.number_bins import UNKNOWN, Categories, Grid
-from anonkit.mechanisms.answered_attributes import ANSWERED_STREAM, answered_attribute
-from anonkit.mechanisms.code_randomizers import CodeRandomizer, randomizer_of
-from anonkit.mechanisms.number_randomizer import NumberRandomizer
+from anonkit.mechanisms.randomizers import (
+    ANSWERED_STREAM,
+    CodeRandomizer,
+    NumberRandomizer,
+    answered_attribute,
+    randomizer_of,
+)
+from anonkit.published.channels.number_channels import TransformedResponse
 from anonkit.published.channels.response_channel import Channel
-from anonkit.published.channels.transformed_response import TransformedResponse
 from anonkit.published.randomized_table import Mechanism, PublishedAttribute, PublishedTable, PublishedTarget
-from anonkit.published.released_cells import array_of_numbers, labelled
+from anonkit.published.released_codes import array_of_numbers, labelled
 
 _LABEL_STREAM, _UNLABELLED_STREAM = 2**32 - 1, 2**32 - 3
 """Streams of the noise key that neither an attribute has, attribute i having stream i, nor the choice of attributes."""

@@ -2,23 +2,23 @@
 """The privacy report: one document, as JSON for machines and as one HTML page for the person who signs.
 
 Everything in it is public. What is computed from the source and not covered by the promise belongs in the owner
-report, which carries its own banner and is never beside the release.
+report, which carries its own banner and is never beside the release. The owner's page of a table's risk before any
+release is made here, too.
 
-Templates of the pages: self-contained HTML, everything in it escaped, nothing in it that runs or loads.
+Templates of the pages are self-contained HTML: everything in it is escaped, nothing in it runs or loads.
 
-A release as a notebook shows it: promise, checks, columns and the first released rows, as a piece of HTML.
+A notebook shows a release as a piece of HTML: promise, checks, columns and the first released rows. Its colours are
+those of the notebook: text and lines take the colour of the text around them, and what is bad is written on its own
+ground, so that the piece is legible in light and dark notebooks, and as plain tables where styles are taken away.
+Everything that came with the table is untrusted text; the template escapes it.
 
-Colours are those of the notebook: text and lines take the colour of the text around them, and what is bad is written
-on its own ground, so that the piece is legible in light and dark notebooks, and as plain tables where styles are taken
-away. Everything that came with the table is untrusted text; the template escapes it.
-
-The owner's page of a table's risk before any release.
+Two reports are compared key by key, the promise first (`diff_reports`).
 """
 
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -26,13 +26,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anonkit.documents import ReportPart
 from anonkit.errors import ReleaseFormatError, on_command_line
 from anonkit.promises.guarantee import Check, Guarantee
+from anonkit.report.block_words import column_row
 from anonkit.report.blocks import spent_on
 from anonkit.report.charts import safe_text
 from anonkit.report.first_facts import verdict
 from anonkit.report.promise_words import words_of
-from anonkit.report.tabulation import column_row
 from anonkit.report.wording import check_words, date_text, gathered, heading, number, percent, required_words
 
 if TYPE_CHECKING:
@@ -310,3 +311,99 @@ def risk_page(title: str, tables: Sequence[RiskTable]) -> str:
     For the owner: the page carries the banner that says so.
     """
     return rendered("risk", {"title": title, "banner": OWNER_BANNER, "tables": tables})
+
+
+_SKIPPED = ("created", "format", "anonkit_version", "disclosure_risk.class_sizes", "verification", "ledger")
+"""Parts that differ between any two releases, or that say the same as others."""
+_STRONGER = {"k": 1, "l_diversity": 1, "entropy_l_diversity": 1, "t_closeness": -1, "alpha_k_anonymity": -1}
+_STRONGER |= {"epsilon": -1, "delta": -1}
+"""Parameters of a promise, and whether more (1) or less (-1) of them protects better."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportDifference(ReportPart):
+    """One figure or text that differs."""
+
+    key: str
+    """Path of the figure in `report.json`, keys joined by dots."""
+    before: Any
+    """None where the older report has nothing."""
+    after: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportDiff(ReportPart, keys=("promise=verdict", "differences")):
+    """Two reports side by side."""
+
+    verdict: str
+    """Comparison of the promises: same, stronger, weaker, or not comparable."""
+    differences: tuple[ReportDifference, ...]
+
+
+def diff_reports(newer: Mapping[str, Any], older: Mapping[str, Any]) -> ReportDiff:
+    """Compare two reports.
+
+    Parameters
+    ----------
+    newer, older : mapping
+        What `report.json` of each holds.
+
+    Raises
+    ------
+    ReleaseFormatError
+        One of them is no report.
+    """
+    try:
+        verdict = _verdict(newer["guarantee"], older["guarantee"])
+        after, before = dict(_leaves(_keyed(newer))), dict(_leaves(_keyed(older)))
+    except (KeyError, TypeError, AttributeError):
+        raise ReleaseFormatError("one of the reports is damaged", "anonkit validate tells what was changed") from None
+    keys = [key for key in [*after, *(key for key in before if key not in after)] if after.get(key) != before.get(key)]
+    differences = [ReportDifference(key=key, before=before.get(key), after=after.get(key)) for key in keys]
+    return ReportDiff(verdict=verdict, differences=tuple(sorted(differences, key=lambda path: _rank(path.key))))
+
+
+def _verdict(newer: Mapping[str, Any], older: Mapping[str, Any]) -> str:
+    """Compare two promises of one kind over the same columns; others are not compared."""
+    if newer["kind"] != older["kind"]:
+        return f"not comparable: {older['kind']} before, {newer['kind']} now"
+    new, old = newer["parameters"], older["parameters"]
+    same = ("quasi_identifiers", "sensitive", "unit")
+    if any(new.get(key) != old.get(key) for key in same) or newer.get("adjacency") != older.get("adjacency"):
+        return "not comparable: other columns or another unit are protected"
+    steps = set()
+    for key, sign in _STRONGER.items():
+        before, after = old.get(key), new.get(key)
+        if before == after:
+            continue
+        if before is None or after is None:
+            steps.add(1 if before is None else -1)
+        else:
+            steps.add(sign if float(after) > float(before) else -sign)
+    if not steps:
+        return "the same promise"
+    return {frozenset({1}): "a stronger promise", frozenset({-1}): "a weaker promise"}.get(
+        frozenset(steps), "not comparable: stronger in one parameter, weaker in another"
+    )
+
+
+def _keyed(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the report with its columns by name."""
+    return {**report, "columns": {column["name"]: column for column in report["columns"]}}
+
+
+def _leaves(value: object, key: str = "") -> Iterator[tuple[str, Any]]:
+    if any(key == skipped or key.startswith(f"{skipped}.") for skipped in _SKIPPED):
+        return
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _leaves(inner, f"{key}.{name}" if key else str(name))
+    elif isinstance(value, list):
+        yield key, ", ".join(map(str, value))
+    else:
+        yield key, value
+
+
+def _rank(key: str) -> int:
+    order = ("guarantee.kind", "guarantee.parameters", "guarantee", "rows", "columns", "disclosure_risk", "utility")
+    return next((at for at, prefix in enumerate(order) if key.startswith(prefix)), len(order))

@@ -12,11 +12,11 @@ from typing import Any
 
 from anonkit.errors import ReleaseFormatError
 from anonkit.report import markdown
+from anonkit.report.block_words import measures, row_counts
 from anonkit.report.charts import BarPair, pair_matrix, paired_bar_chart
 from anonkit.report.document import OWNER_BANNER, is_seeded, rendered, title_of
 from anonkit.report.promise_words import words_of
 from anonkit.report.promise_words.class_words import capital
-from anonkit.report.tabulation import measures, row_counts
 from anonkit.report.wording import date_text, heading, number, one_in, percent
 
 _OWN_SECTIONS = (
@@ -82,7 +82,7 @@ def render_dossier(
     name : str, optional
         What all files of the release begin with; None for a release in memory.
     examples : mapping, optional
-        Example rows (`anonkit.pipeline.example_rows`); they are on the page alone and in no JSON.
+        Example rows (`anonkit.pipeline.source_and_release`); they are on the page alone and in no JSON.
 
     Returns
     -------

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from anonkit.errors import in_python, on_command_line, option, spoken
-from anonkit.report.lost_cells import population_sentences
+from anonkit.report.block_words import measures, population_sentences
 from anonkit.report.promise_words import words_of
 from anonkit.report.promise_words.class_words import Json, Phrase, PromiseVerdict, listed_with_and, named, plain
-from anonkit.report.tabulation import measures
 from anonkit.report.wording import (
     bound,
     check_words,

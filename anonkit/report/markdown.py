@@ -19,13 +19,12 @@ from itertools import starmap
 from typing import Any
 
 from anonkit.errors import ReleaseFormatError
+from anonkit.report.block_words import column_row, row_counts
 from anonkit.report.charts import safe_text
-from anonkit.report.differences import diff_reports
-from anonkit.report.document import is_seeded, title_of
+from anonkit.report.document import diff_reports, is_seeded, title_of
 from anonkit.report.first_facts import Sentence, first_facts, remaining_notes, risk_sentences, text_of, verdict
 from anonkit.report.promise_words import words_of
 from anonkit.report.promise_words.class_words import capital, plain
-from anonkit.report.tabulation import column_row, row_counts
 from anonkit.report.wording import (
     bound,
     check_words,

@@ -15,12 +15,11 @@ from typing import Any
 
 from anonkit.errors import ReleaseFormatError
 from anonkit.report import markdown
+from anonkit.report.block_words import bounded, budget_tables, column_row, measures, population_rows, row_counts
 from anonkit.report.charts import Bar, Fill, bar_chart, class_size_bins, histogram, size_ticks
 from anonkit.report.document import OWNER_BANNER, is_seeded, rendered, title_of
 from anonkit.report.first_facts import first_facts, remaining_notes
-from anonkit.report.lost_cells import population_rows
 from anonkit.report.promise_words import words_of
-from anonkit.report.tabulation import bounded, budget_tables, column_row, measures, row_counts
 from anonkit.report.wording import (
     check_words,
     date_text,

@@ -30,8 +30,8 @@ from anonkit.utility.class_utility import (
     matrix_of,
     protocol_for_all_rows,
 )
+from anonkit.utility.consumer_models import NUMBER_MEASURES, number_scores, numbers_of, rounded_score, score_errors
 from anonkit.utility.learning_process import learned
-from anonkit.utility.number_models import NUMBER_MEASURES, number_scores, numbers_of, rounded_score, score_errors
 
 _Numbers = NDArray[np.float64]
 _Scores = dict[str, list[float]]

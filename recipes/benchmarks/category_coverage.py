@@ -15,8 +15,8 @@ import numpy as np
 
 from anonkit.consumers import by_class, frequencies
 from anonkit.domains.number_bins import Categories
-from anonkit.mechanisms.code_randomizers import randomizer_of
-from anonkit.published.channels.set_response import SetResponse
+from anonkit.mechanisms.randomizers import randomizer_of
+from anonkit.published.channels.category_channels import SetResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.randomized_response.number_response import best_category_response
 from anonkit.randomness import Randomness

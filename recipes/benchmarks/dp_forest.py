@@ -35,18 +35,17 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_sco
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 import anonkit
-from anonkit.consumers.forest import Forest
-from anonkit.datasets import bank_customers, bank_customers_policy, bicycle_trips, survey_respondents
+from anonkit.consumers.published_classifiers import Forest
+from anonkit.datasets import bank_customers, bank_customers_policy, simulated_tables
 from anonkit.dp_trees.grower import grow
-from anonkit.dp_trees.plan import Choices, NoisyClassCounts, Plan
+from anonkit.dp_trees.plan import Choices, Disjoint, NoisyClassCounts, Plan
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch
 from anonkit.dp_trees.release.stacked_trees import schema_of
 from anonkit.dp_trees.split_selection import JointSelection
-from anonkit.dp_trees.tree_rows import Disjoint
 from anonkit.policy.column_declarations import Column, Missing, Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import public_domains
-from anonkit.published.additive_scores import softmax
+from anonkit.published.count_evidence import softmax
 from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness
 
@@ -212,8 +211,8 @@ def other_tables() -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame, Policy, st
 
 def unseen_tables() -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame, Policy, str]]:
     """Tables that were first released when every constant was fixed: name, train, test, policy, target."""
-    survey = survey_respondents(45_000, seed=1).to_pandas().drop(columns=["respondent_id", "weight"])
-    trips = bicycle_trips(4_000, seed=1).to_pandas()
+    survey = simulated_tables(45_000, seed=1).to_pandas().drop(columns=["respondent_id", "weight"])
+    trips = simulated_tables(4_000, seed=1).to_pandas()
     trips["hour"] = trips["clock"].astype(str).str[:2]
     trips = trips.drop(columns=["rider", "day", "clock"])
     for name, table, target in (

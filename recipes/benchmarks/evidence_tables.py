@@ -20,15 +20,15 @@ from dp_forest import _frame, policy_of
 from sklearn.datasets import make_classification
 
 from anonkit.consumers import NaiveBayes
-from anonkit.consumers.columns import Columns
-from anonkit.datasets import bank_customers, bicycle_trips, hospital_patients, hospital_visits
+from anonkit.consumers.column_statistics import Columns
+from anonkit.datasets import bank_customers, hospital_patients, hospital_visits, simulated_tables
 from anonkit.domains.coded_columns import FloatArray, IntArray
 from anonkit.engines.engine_choice import open_engine
 from anonkit.estimators import evidence_weight
 from anonkit.methods.rr import RR
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import public_domains
-from anonkit.published.additive_scores import softmax
+from anonkit.published.count_evidence import softmax
 from anonkit.randomized_response.randomized_draft import draft_randomized
 from anonkit.randomness import Randomness
 
@@ -57,7 +57,7 @@ def tables() -> Iterator[tuple[str, pd.DataFrame, str]]:
     visits = visits.drop(columns=["patient", "patient_id"]).astype({"month": str})
     for target in ("readmitted", "ward"):
         yield f"visits, {target}", visits, target
-    trips = bicycle_trips(4_000, seed=7).to_pandas()
+    trips = simulated_tables(4_000, seed=7).to_pandas()
     trips["hour"] = trips["clock"].astype(str).str[:2]
     trips["weekend"] = np.where(pd.to_datetime(trips["day"]).dt.dayofweek >= 5, "yes", "no")
     yield "trips, weekend", trips.drop(columns=["rider", "day", "clock"]), "weekend"

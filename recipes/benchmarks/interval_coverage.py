@@ -16,7 +16,7 @@ import numpy as np
 
 from anonkit.consumers import by_class, frequencies, moments
 from anonkit.domains.number_bins import Categories, Grid
-from anonkit.mechanisms.code_randomizers import randomizer_of
+from anonkit.mechanisms.randomizers import randomizer_of
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.randomized_response.number_response import best_number_response
 from anonkit.randomness import Randomness

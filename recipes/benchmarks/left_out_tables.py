@@ -26,27 +26,25 @@ import pandas as pd
 from dp_forest import _frame, other_tables, policy_of, scored, unseen_tables
 from sklearn.model_selection import train_test_split
 
-from anonkit.budget_rules import forest_rule as budget_rule
-from anonkit.budget_rules.forest_rule import table_weights
-from anonkit.consumers.forest import Forest
+from anonkit.budget_rules import tree_rule as budget_rule
+from anonkit.budget_rules.tree_rule import table_weights
 from anonkit.consumers.naive_bayes import NaiveBayes
+from anonkit.consumers.published_classifiers import Forest
 from anonkit.domains.number_bins import Grid
 from anonkit.dp_trees.additive_model.pair_prequeries import PairQuestions
 from anonkit.dp_trees.additive_model.stacked import StackedPlan, learn
 from anonkit.dp_trees.grower import grow
-from anonkit.dp_trees.plan import Choices, NoisyClassCounts, Plan
+from anonkit.dp_trees.plan import Choices, Disjoint, NoisyClassCounts, Plan
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch, Question, RowSums
 from anonkit.dp_trees.release.stacked_trees import schema_of
 from anonkit.dp_trees.split_selection import JointSelection
-from anonkit.dp_trees.tree_rows import Disjoint
 from anonkit.errors import SourceError
 from anonkit.mechanisms.accounting import rate_within, shares, units_of
 from anonkit.mechanisms.noisy_histograms import noisy_tables
 from anonkit.methods.dp_nb import count
 from anonkit.policy.public_domains import public_domains
-from anonkit.published.additive_scores import places_of
-from anonkit.published.tree_attributes import TreeSchema
-from anonkit.published.tree_model import PublishedForest
+from anonkit.published.count_evidence import places_of
+from anonkit.published.tree_model import PublishedForest, TreeSchema
 from anonkit.randomness import Randomness
 
 EPSILONS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0)

@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from real_tables import real_tables
 
-from anonkit.estimators.population.population_uniques import (
+from anonkit.estimators.reidentification_risk import (
     SampleClasses,
     by_rule,
     pitman,

@@ -17,15 +17,13 @@ import pyarrow as pa
 import anonkit
 from anonkit.auditing.epsilon_audit import lower_bound_over_inputs
 from anonkit.consumers import NaiveBayes, frequencies, moments
-from anonkit.consumers.class_statistics import ClassStatistics
-from anonkit.consumers.columns import Columns
+from anonkit.consumers.column_statistics import ClassStatistics, Columns
 from anonkit.domains.number_bins import Categories
 from anonkit.errors import AnonkitError
-from anonkit.mechanisms.code_randomizers import KaryRandomizer, randomizer_of
-from anonkit.mechanisms.number_randomizer import NumberRandomizer
+from anonkit.mechanisms.randomizers import KaryRandomizer, NumberRandomizer, randomizer_of
 from anonkit.policy.declaration import Policy
-from anonkit.published.channels.kary_response import RandomizedResponse
-from anonkit.published.channels.transformed_response import PUBLISHED, ContinuousDraw, TransformedResponse
+from anonkit.published.channels.category_channels import RandomizedResponse
+from anonkit.published.channels.number_channels import PUBLISHED, ContinuousDraw, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.randomness import Randomness
 

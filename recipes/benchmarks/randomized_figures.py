@@ -30,7 +30,7 @@ from anonkit.methods.rr import RR
 from anonkit.pipeline.recipe import Recipe
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import public_domains
-from anonkit.published.channels.transformed_response import PUBLISHED
+from anonkit.published.channels.number_channels import PUBLISHED
 from anonkit.published.randomized_table import PublishedTable
 from anonkit.randomized_response.randomized_draft import draft_randomized
 from anonkit.randomness import Randomness

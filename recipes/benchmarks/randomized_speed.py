@@ -24,12 +24,10 @@ import pyarrow.parquet as pq
 
 import anonkit
 from anonkit.consumers import NaiveBayes
-from anonkit.mechanisms.code_randomizers import randomizer_of
-from anonkit.mechanisms.number_randomizer import NumberRandomizer
-from anonkit.published.channels.band_response import BandResponse
-from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.mechanisms.randomizers import NumberRandomizer, randomizer_of
+from anonkit.published.channels.category_channels import RandomizedResponse
+from anonkit.published.channels.number_channels import PUBLISHED, BandResponse, TransformedResponse
 from anonkit.published.channels.response_channel import ResponseMatrix
-from anonkit.published.channels.transformed_response import PUBLISHED, TransformedResponse
 
 SIZES = (2, 5, 8, 12, 16, 42)
 """Categories of the six categorical columns; two numbers and a label of two classes are beside them."""

@@ -29,18 +29,17 @@ from sklearn.tree import DecisionTreeRegressor
 import anonkit
 from anonkit.comparing.model_scores import RECONSTRUCTED, scores_of_reconstruction
 from anonkit.dp_trees.grower import grow
-from anonkit.dp_trees.plan import Choices, NoisyClassCounts, Plan
+from anonkit.dp_trees.plan import Choices, Disjoint, NoisyClassCounts, Plan
 from anonkit.dp_trees.questions import BatchCounter
 from anonkit.dp_trees.release.coded_rows import CodedRows
 from anonkit.dp_trees.release.stacked_trees import schema_of
 from anonkit.dp_trees.split_selection import JointSelection
-from anonkit.dp_trees.tree_rows import Disjoint
 from anonkit.engines import open_engine
 from anonkit.policy.column_declarations import Column, Missing, Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import public_domains
 from anonkit.randomness import Randomness
-from anonkit.utility.number_models import number_scores
+from anonkit.utility.consumer_models import number_scores
 
 HERE = Path(__file__).resolve().parents[2]
 ADULT = HERE.parent / "shared" / "data" / "adult.csv.gz"

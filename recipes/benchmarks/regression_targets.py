@@ -26,7 +26,7 @@ import pyarrow as pa
 import anonkit
 from anonkit.errors import AnonkitError
 from anonkit.published.recoding import recoding_from_dict
-from anonkit.utility.number_models import MEAN, scores_of_number_models
+from anonkit.utility.consumer_models import MEAN, scores_of_number_models
 
 HERE = Path(__file__).resolve().parents[2]
 ADULT = HERE.parent / "shared" / "data" / "adult.csv.gz"

@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 
 import anonkit
 from anonkit.consumers import NaiveBayes
-from anonkit.consumers.columns import Columns
+from anonkit.consumers.column_statistics import Columns
 from anonkit.consumers.release_files import looks_released
 from anonkit.datasets import bank_customers, bank_customers_policy
 

@@ -27,8 +27,7 @@ from anonkit.engines.engine_choice import open_engine
 from anonkit.methods.rr import RR
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import public_domains
-from anonkit.published.channels.kary_response import RandomizedResponse
-from anonkit.published.channels.set_response import SetResponse
+from anonkit.published.channels.category_channels import RandomizedResponse, SetResponse
 from anonkit.published.randomized_table import PublishedTable
 from anonkit.randomized_response.randomized_draft import draft_randomized
 from anonkit.randomness import Randomness

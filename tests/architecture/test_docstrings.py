@@ -45,7 +45,7 @@ RIGHT = {
     ("tells", "cli/export.py"): "the help of a command",
     ("tells", "cli/report.py"): "the help of a command",
     ("texts", "cli/boundary.py"): "help texts",
-    ("texts", "cli/method_options.py"): "help texts",
+    ("texts", "cli/commands.py"): "help texts",
     ("texts", "drafting/profiling.py"): "texts of cells",
 }
 """Places where a word is the right one, and the reason."""

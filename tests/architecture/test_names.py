@@ -30,11 +30,11 @@ RIGHT = {
     ("holds", "ledger/store.py"): "a public method of ledgers",
     ("KEPT", "integrations/dagster.py"): "the public name of an asset check",
     ("drawn", "consumers/reconstruction.py"): "a public field, and a key of its document",
-    ("asked", "consumers/row_conditions.py"): "a key of a document",
+    ("asked", "consumers/marginal_queries.py"): "a key of a document",
     ("asked_column", "consumers/release_files.py"): "a key of the params",
     ("class_effect_told", "consumers/learning_power.py"): "a key of a document",
     ("base_rate_told", "consumers/learning_power.py"): "a key of a document",
-    ("stands_out", "pipeline/suppression_by_class.py"): "a key of the report",
+    ("stands_out", "pipeline/suppression.py"): "a key of the report",
 }
 """Names that are part of a contract, or the field's, and the reason."""
 

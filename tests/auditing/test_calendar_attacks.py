@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anonkit
-from anonkit.auditing.attacks.labels import compatible
-from anonkit.domains.calendar_parts import LEVELS, CalendarKind, CalendarParts
+from anonkit.auditing.attacks.attack_evidence import compatible
+from anonkit.domains.dates_and_times import LEVELS, CalendarKind, CalendarParts
 from anonkit.policy.declaration import Policy
 
 pytestmark = pytest.mark.untraced

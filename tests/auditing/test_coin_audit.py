@@ -14,7 +14,7 @@ from privacy.mutation import forget
 import anonkit
 from anonkit.auditing.attacks.success_rates import BELOW, REFUTED, WEAK, LossBound
 from anonkit.auditing.coin_audit import Scene, toss_again
-from anonkit.mechanisms.sampling_threshold import delta_of
+from anonkit.mechanisms.privacy_amplification import delta_of
 from anonkit.policy.column_declarations import Column, Role
 from tests.privacy.test_central_mutants import Mutant, mutate
 
@@ -115,7 +115,7 @@ def refuted(given: tuple[Mutant, dict[str, Any], int, str], monkeypatch: pytest.
 
 SLOW: dict[str, tuple[Mutant, dict[str, Any], int, str]] = {
     "twice as many rows are drawn": (
-        Mutant(where="anonkit.k_anonymity.sampled_rows:DrawRows.__call__", old="< self.sampled)",
+        Mutant(where="anonkit.k_anonymity.generalization_schemes:DrawRows.__call__", old="< self.sampled)",
                new="< 2 * self.sampled)"), TIGHT, 200, DRAWN),
     "classes of one row less are shown": (
         Mutant(where=METHOD + "release", old="small_classes(sampled_rows, draw.schema.names, k)",

@@ -12,15 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonkit.budget_rules.forest_rule import choice_share
 from anonkit.budget_rules.pair_rule import MOST_CELLS, AttributeSize, PairGrid, PairRule
+from anonkit.budget_rules.tree_rule import choice_share
 from anonkit.dp_trees.additive_model.pair_prequeries import PairInteraction, groups_of, rule_of, sizes_of
 from anonkit.dp_trees.grower import grow
-from anonkit.dp_trees.plan import Choices, NoisyClassCounts, Plan
+from anonkit.dp_trees.plan import Choices, Disjoint, NoisyClassCounts, Plan
 from anonkit.dp_trees.split_selection import JointSelection
-from anonkit.dp_trees.tree_rows import Disjoint
 from anonkit.errors import ParameterError
-from anonkit.published.tree_attributes import Attribute, Split
+from anonkit.published.tree_model import Attribute, Split
 from anonkit.randomness import Randomness
 from tests.dp_trees.additive_model.test_joint_interaction import JOINT_KINDS, SIZES, joint_schema
 from tests.dp_trees.additive_model.test_pair_interaction import question_of

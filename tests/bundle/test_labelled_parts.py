@@ -10,9 +10,8 @@ import pytest
 from part_workers import Elsewhere, without_rows
 
 from anonkit.bundle.bound_columns import BoundColumn
-from anonkit.bundle.data_files import parts_of
-from anonkit.bundle.labelled_parts import labelled_rows
-from anonkit.bundle.part_workers import bring_here, each_part, read_by
+from anonkit.bundle.bound_columns import labelled_files as labelled_rows
+from anonkit.bundle.data_files import bring_here, each_part, parts_of, read_by
 from anonkit.errors import ReleaseFormatError
 
 AGE = BoundColumn(name="age", low="low", high="high", labels=(("< 20", (None, 20)), ("[20, 40)", (20, 40))))

@@ -15,8 +15,7 @@ from objects_in_memory import Bucket
 from part_workers import Elsewhere
 
 import anonkit
-from anonkit.bundle.data_files import joint_digest
-from anonkit.bundle.part_workers import Message
+from anonkit.bundle.data_files import Message, joint_digest
 from anonkit.bundle.private_files import _PREFIX
 from anonkit.bundle.release_place import DATA, DESCRIPTOR, PARAMS
 from anonkit.checks.table_scans import scanned

@@ -13,7 +13,7 @@ from frictionless import Package, system
 
 import anonkit
 from anonkit.errors import ParameterError, ReleaseFormatError
-from anonkit.ledger.applied_recoding import POINTER
+from anonkit.ledger.earlier_releases import POINTER
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from checks.forgeries import Edit, Files
 
-from anonkit.checks.anonymity import looked_at
+from anonkit.checks.class_promise import looked_at
 from anonkit.checks.disclosure import measure
 from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.promise_kinds import read_promise

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import anonkit
 from anonkit.checks.calendar_labels import covered, is_calendar_label
 from anonkit.checks.recoded_labels import label_checks
-from anonkit.domains.calendar_parts import LEVELS, CalendarKind, CalendarParts
+from anonkit.domains.dates_and_times import LEVELS, CalendarKind, CalendarParts
 from anonkit.domains.named_parts import point_text
 from anonkit.policy.declaration import Policy
 

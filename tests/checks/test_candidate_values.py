@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anonkit
-from anonkit.checks.identical_record_sets import fewest_values
+from anonkit.checks.disclosure import fewest_values
 from anonkit.errors import on_command_line
 from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.promise_kinds import read_promise

@@ -25,7 +25,7 @@ from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import ParameterError
 from anonkit.pipeline.recipe import Recipe
 from anonkit.pipeline.repeated_release import add_entries
-from anonkit.report.catalogue_entries import build_registry_entry
+from anonkit.report.descriptors import build_registry_entry
 
 WORDS = ("croissant", "registry")
 REGISTRY: dict[str, Any] = {

@@ -17,10 +17,9 @@ from checks.forgeries import Edit, Files, forged, verdict
 
 import anonkit
 from anonkit.checks.central import domain_checks
-from anonkit.checks.central_account import published_account
-from anonkit.checks.central_forest import forest_checks
+from anonkit.checks.central_account import expected_account, published_account
+from anonkit.checks.central_model import forest_checks
 from anonkit.checks.central_params import PublicColumn, domain_of, facts_of
-from anonkit.checks.central_plans import expected_account
 from anonkit.errors import ReleaseFormatError
 from anonkit.policy.column_declarations import Column, Missing, Role
 from anonkit.policy.declaration import Policy

@@ -16,7 +16,7 @@ from checks.forgeries import Files, forged, verdict
 import anonkit
 from anonkit.checks.central_params import facts_of
 from anonkit.checks.central_report import _Counted, mean_checks
-from anonkit.checks.written_files import key_checks
+from anonkit.checks.file_integrity import key_checks
 from anonkit.policy.declaration import Policy
 from anonkit.published.column_means import ColumnCounts, counts_of_columns
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE

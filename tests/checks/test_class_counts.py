@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from part_workers import without_rows
 
-from anonkit.bundle.part_workers import read_by
+from anonkit.bundle.data_files import read_by
 from anonkit.checks.class_counts import (
     ColumnValues,
     CountedValues,

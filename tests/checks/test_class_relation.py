@@ -18,13 +18,12 @@ import pyarrow.parquet as pq
 import pytest
 from part_workers import Elsewhere, without_rows
 
-from anonkit.bundle.part_workers import Message, read_by
+from anonkit.bundle.data_files import Message, read_by
 from anonkit.checks import class_relation, clear_parts, table_scans
 from anonkit.checks.class_relation import DealRows, MakeTables, _read
 from anonkit.checks.clear_parts import KnownBeside
 from anonkit.checks.counted_as import ReadValues
-from anonkit.checks.disclosure import measure
-from anonkit.checks.identical_record_sets import fewest_alike
+from anonkit.checks.disclosure import fewest_alike, measure
 from anonkit.errors import EngineError
 
 KINDS: dict[str, tuple[pa.DataType, Callable[[int], Any]]] = {

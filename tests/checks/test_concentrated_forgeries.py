@@ -16,7 +16,7 @@ from anonkit.checks.central import central_checks
 from anonkit.checks.central_account import approximate_loss, published_account
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import ReleaseFormatError
-from anonkit.mechanisms.concentrated_loss import rho_units_within
+from anonkit.mechanisms.accounting import rho_units_within
 from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.promises.noise_promises import CentralDP
 

@@ -11,7 +11,7 @@ import pytest
 
 from anonkit.checks import draw_loss
 from anonkit.checks.draw_loss import delta_of_draw
-from anonkit.mechanisms.sampling_threshold import class_size, delta_of, most_sampled
+from anonkit.mechanisms.privacy_amplification import class_size, delta_of, most_sampled
 from tests.checks.test_promise_checkers import ONE, WORDS
 
 

@@ -17,7 +17,7 @@ from checks.forgeries import Files
 from checks.leaf_mutants import Mutant, is_accepted, mutants, sampled
 from checks.small_releases import FAMILIES
 
-from anonkit.checks.written_files import key_checks, own_methods
+from anonkit.checks.file_integrity import key_checks, own_methods
 from anonkit.methods import method_class, method_names
 
 WORDS, NAME, NEXT, DRAWN, SEARCH, SCORE, ROUNDING, UNSAID = (

@@ -21,10 +21,9 @@ from anonkit.bundle.private_files import PrivateFolder
 from anonkit.engines.engine_choice import Local
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.errors import AnonkitError, PolicyError, ReleaseFormatError
-from anonkit.pipeline.flat_view import flat_view
+from anonkit.pipeline.derived_columns import numbered
 from anonkit.pipeline.recipe import Recipe
-from anonkit.pipeline.several_tables import SeveralTables
-from anonkit.pipeline.surrogates import numbered
+from anonkit.pipeline.recipe_sources import SeveralTables, flat_view
 from anonkit.policy.declaration import Policy
 from anonkit.randomness import Randomness
 

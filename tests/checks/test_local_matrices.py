@@ -26,11 +26,10 @@ from anonkit.checks.local_params import PublishedAnswers, RandomizedColumn, read
 from anonkit.checks.local_promise import breach_of, published_loss
 from anonkit.domains.number_bins import Categories, Grid
 from anonkit.errors import ReleaseFormatError
-from anonkit.mechanisms.code_randomizers import AliasTable, randomizer_of
-from anonkit.published.channels.band_response import BandResponse
-from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.mechanisms.randomizers import AliasTable, randomizer_of
+from anonkit.published.channels.category_channels import RandomizedResponse, SetResponse
+from anonkit.published.channels.number_channels import BandResponse
 from anonkit.published.channels.response_channel import Channel, ResponseMatrix
-from anonkit.published.channels.set_response import SetResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 
 ALL_WORDS = 1 << 16

@@ -12,9 +12,8 @@ import pytest
 from anonkit.checks.local_params import FORMAT, read_answers
 from anonkit.domains.number_bins import Categories
 from anonkit.errors import ReleaseFormatError
-from anonkit.published.channels.kary_response import RandomizedResponse
-from anonkit.published.channels.set_response import SetResponse
-from anonkit.published.channels.transformed_response import ContinuousDraw, TransformedResponse
+from anonkit.published.channels.category_channels import RandomizedResponse, SetResponse
+from anonkit.published.channels.number_channels import ContinuousDraw, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 from tests.checks.test_local_matrices import band
 

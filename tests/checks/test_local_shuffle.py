@@ -15,14 +15,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import anonkit
-from anonkit.checks import local_shuffle
+from anonkit.checks import local_promise
 from anonkit.checks.local_matrices import truth_or_blind
 from anonkit.checks.local_params import PublishedAnswers, read_answers
 from anonkit.domains.number_bins import Categories
 from anonkit.errors import ReleaseFormatError
-from anonkit.mechanisms import shuffle_amplification
-from anonkit.mechanisms.shuffle_amplification import ResponseRatios, RowAnswers
-from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.mechanisms import privacy_amplification
+from anonkit.mechanisms.privacy_amplification import ResponseRatios, RowAnswers
+from anonkit.published.channels.category_channels import RandomizedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
 
 
@@ -68,9 +68,9 @@ def test_two_ways_to_work_it_out_agree(strengths: list[tuple[int, float]], n: in
     """The epsilon of the transform on a grid, which rounds upwards, is near that of the saddle point."""
     channels = [RandomizedResponse.from_epsilon(k, epsilon) for k, epsilon in strengths]
     row = RowAnswers.every([ResponseRatios(ratio=one.ratio, blanket=one.blanket) for one in channels])
-    law = local_shuffle._Law(1.0, np.zeros((2, 1)), np.ones(1))
+    law = local_promise._Law(1.0, np.zeros((2, 1)), np.ones(1))
     for one in channels:
-        law = law.times(*local_shuffle._ends(truth_or_blind(one.word_bits, one.truth_weight, one.blind_weights)))
+        law = law.times(*local_promise._ends(truth_or_blind(one.word_bits, one.truth_weight, one.blind_weights)))
     epsilon = row.amplified(1e-6, n)
     if 0.001 < epsilon < row.epsilon:
         assert law.delta(1.03 * epsilon, n) <= 1e-6 < law.delta(0.96 * epsilon, n)
@@ -172,12 +172,12 @@ def _half(amplified: Any) -> Any:
 def test_mutants_of_the_claim_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Half the epsilon, a blanket taken twice, ratios of half a channel, ten times the rows: validate says no."""
     table = anonkit.datasets.bank_customers(1_000, seed=4)
-    real, corners = RowAnswers.amplified, shuffle_amplification._corners
+    real, corners = RowAnswers.amplified, privacy_amplification._corners
     mutants = {
         "half": (RowAnswers, "amplified", _half(real)),
         "rows": (RowAnswers, "amplified", lambda row, delta, n: real(row, delta, 10 * n)),
         "delta": (RowAnswers, "amplified", lambda row, delta, n: real(row, 1000 * delta, n)),
-        "ratios": (shuffle_amplification, "_corners", lambda one: (corners(one)[0] / 2, *corners(one)[1:])),
+        "ratios": (privacy_amplification, "_corners", lambda one: (corners(one)[0] / 2, *corners(one)[1:])),
     }
     for name, (home, attribute, mutant) in mutants.items():
         with monkeypatch.context() as patched:
@@ -199,16 +199,16 @@ def test_a_report_that_says_nothing_of_the_shuffled_file_is_damaged() -> None:
     table = local_table(RandomizedResponse.equal(2, 0.5))
     for report in ({}, {"shuffle": {}, "method": {"parameters": {}}, "rows": {}, "columns": []}):
         with pytest.raises(ReleaseFormatError, match="lacks what it says of the shuffled file"):
-            list(local_shuffle.shuffle_checks(table, report, 1.0))
+            list(local_promise.shuffle_checks(table, report, 1.0))
 
 
 def test_a_few_rows_do_not_hide_each_other(sampled: Files) -> None:
     """Below the fewest rows for which the integral is near nothing beyond the local promise may be claimed."""
     report = json.loads(json.dumps(sampled.report))
-    rows = local_shuffle.FEWEST_SHUFFLED - 1
+    rows = local_promise.FEWEST_SHUFFLED - 1
     report["rows"]["out"] = report["shuffle"]["rows"] = rows
     report["shuffle"]["delta"] = min(1e-6, 1 / (10 * rows))
-    (claim, epsilon) = local_shuffle.shuffle_checks(read_answers(sampled.params), report, 2.0)
+    (claim, epsilon) = local_promise.shuffle_checks(read_answers(sampled.params), report, 2.0)
     assert claim.passed
     assert (epsilon.name, epsilon.passed) == ("shuffle_epsilon", False)
 
@@ -216,17 +216,17 @@ def test_a_few_rows_do_not_hide_each_other(sampled: Files) -> None:
 def test_answers_that_tell_nothing_have_nothing_to_hide() -> None:
     """One answer for every input: at no epsilon is there a delta; nor where the loss is beyond the epsilon."""
     words = truth_or_blind(16, 1, [(1 << 16) - 1])
-    blanket, ratios, chance = local_shuffle._ends(words)
+    blanket, ratios, chance = local_promise._ends(words)
     assert chance.tolist() == [1.0]
     assert ratios.ravel().tolist() == [0.0, 0.0]
-    law = local_shuffle._Law(1.0, np.zeros((2, 1)), np.ones(1)).times(blanket, ratios, chance)
+    law = local_promise._Law(1.0, np.zeros((2, 1)), np.ones(1)).times(blanket, ratios, chance)
     assert law.delta(0.0, 100) == 0.0
-    two = local_shuffle._ends(truth_or_blind(16, 1 << 15, [1 << 14, 1 << 14]))
-    law = local_shuffle._Law(1.0, np.zeros((2, 1)), np.ones(1)).times(*two)
+    two = local_promise._ends(truth_or_blind(16, 1 << 15, [1 << 14, 1 << 14]))
+    law = local_promise._Law(1.0, np.zeros((2, 1)), np.ones(1)).times(*two)
     assert law.delta(5.0, 100) == 0.0
 
 
 def test_a_gain_that_hardly_ever_comes_is_none() -> None:
     """One draw in 1e300 gains a thousandth: the mean excess is no number that floats have."""
-    assert local_shuffle._mean_excess(np.array([-1.0, 1e-3]), np.array([0.9, 1e-300]), 10) == 0.0
-    assert local_shuffle._mean_excess(np.array([-1.0, 0.0]), np.array([0.5, 0.5]), 10) == 0.0
+    assert local_promise._mean_excess(np.array([-1.0, 1e-3]), np.array([0.9, 1e-300]), 10) == 0.0
+    assert local_promise._mean_excess(np.array([-1.0, 0.0]), np.array([0.5, 0.5]), 10) == 0.0

@@ -1,4 +1,7 @@
-"""Answers that cannot come from the stated mechanism are found; sound releases pass."""
+"""Cells of a randomized table counted anew: clear numbers, order of categories, files that are none.
+
+Answers that cannot come from the stated mechanism are found; sound releases pass.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,16 @@ from hypothesis import strategies as st
 from scipy.special import chdtrc
 
 import anonkit
-from anonkit.checks.local_cells import count_answers
 from anonkit.checks.local_matrices import BlindAndNear, set_or_blind, truth_or_blind
-from anonkit.checks.local_params import ListedCategories, read_answers
-from anonkit.checks.local_table import chi_square_tail, consistency, response_rate_checks
+from anonkit.checks.local_params import ListedCategories, PublishedAnswers, read_answers
+from anonkit.checks.local_table import cell_checks, chi_square_tail, consistency, count_answers, response_rate_checks
 from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.domains.number_bins import Categories
+from anonkit.errors import ReleaseFormatError
 from anonkit.policy.declaration import Policy
-from anonkit.published.channels.set_response import SetResponse
+from anonkit.published.channels.category_channels import RandomizedResponse, SetResponse
+from anonkit.published.channels.number_channels import TransformedResponse
+from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
 from anonkit.randomized_response.number_response import best_category_response
 
 
@@ -142,3 +148,52 @@ def test_a_label_that_is_not_there_is_not_compared(tmp_path: Path) -> None:
 def test_the_tail_is_that_of_the_chi_square_distribution(statistic: float, degrees: int) -> None:
     """The finite series and scipy's incomplete gamma function, two ways to one figure, agree far into the tail."""
     assert math.isclose(chi_square_tail(statistic, degrees), chdtrc(degrees, statistic), rel_tol=1e-9, abs_tol=1e-300)
+
+
+def table_of(domain: Any, mechanism: Any) -> PublishedAnswers:
+    """The params of a table of one column, as the checks read them."""
+    made = PublishedTable(target=None, attributes=(PublishedAttribute(name="x", domain=domain, mechanism=mechanism),))
+    return read_answers(json.loads(json.dumps(made.to_params())))
+
+
+def checks_of(folder: Path, table: PublishedAnswers, cells: Any) -> dict[str, bool]:
+    """Return the checks that a file of these cells passes."""
+    pq.write_table(pa.table({"x": cells}), folder / "t.parquet")
+    counts = count_answers(folder / "t.parquet", table)
+    return {check.name: check.passed for check in cell_checks(table, counts)}
+
+
+def test_a_file_that_is_none_is_an_error_without_cells(tmp_path: Path) -> None:
+    """The file is named, nothing of what it holds."""
+    path = tmp_path / "t.parquet"
+    path.write_bytes(b"secret")
+    with pytest.raises(ReleaseFormatError, match="not a readable Parquet file") as found:
+        count_answers(path, table_of(Categories(values=("a", "b")), RandomizedResponse.equal(2, 0.5)))
+    assert "secret" not in str(found.value)
+
+
+@pytest.mark.parametrize(("cells", "passed"), [([1.5, 2.25, None], True), ([1.5, math.inf], False)])
+def test_a_clear_number_may_be_any_finite_one(tmp_path: Path, cells: list[float | None], passed: bool) -> None:
+    """It is on no grid and may be missing; what is infinite is no number."""
+    assert checks_of(tmp_path, table_of(None, TransformedResponse.clear()), pa.array(cells))["domain:x"] is passed
+
+
+@pytest.mark.parametrize("truth_values", [False, True])
+def test_cells_are_booleans_where_their_domain_says_so_and_there_alone(tmp_path: Path, truth_values: bool) -> None:
+    """Words of truth values are no answers of booleans, nor booleans those of words."""
+    domain = Categories(values=("false", "true"), are_truth_values=truth_values)
+    table = table_of(domain, RandomizedResponse.equal(2, 0.5))
+    for cells in (pa.array([True, False]), pa.array(["true", "false"])):
+        is_boolean = bool(pa.types.is_boolean(cells.type))
+        assert checks_of(tmp_path, table, cells)["domain:x"] is (is_boolean == truth_values)
+
+
+@pytest.mark.parametrize("length", [1, 20_000])
+def test_the_order_of_categories_is_looked_at_where_a_file_keeps_it(tmp_path: Path, length: int) -> None:
+    """Of another order is refused; categories of more than 32,768 letters in all are not kept in the data file."""
+    values = ("a" * length, "b" * length)
+    table = table_of(Categories(values=values), RandomizedResponse.equal(2, 0.5))
+    swapped = pa.DictionaryArray.from_arrays(pa.array([0, 1, 1], pa.int32()), pa.array(values[::-1]), ordered=True)
+    found = checks_of(tmp_path, table, swapped)
+    assert found["domain:x"]
+    assert found.get("category_order:x", True) is (length > 1)

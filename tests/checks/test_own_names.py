@@ -20,12 +20,10 @@ from hypothesis import strategies as st
 from part_workers import Elsewhere, without_rows
 
 import anonkit
-from anonkit.bundle.data_files import parts_of
-from anonkit.bundle.part_workers import read_by
+from anonkit.bundle.data_files import parts_of, read_by
 from anonkit.bundle.sql_names import alike_names, own_names
 from anonkit.checks import class_relation, table_scans
-from anonkit.checks.disclosure import Disclosure, measure
-from anonkit.checks.identical_record_sets import fewest_alike, fewest_values
+from anonkit.checks.disclosure import Disclosure, fewest_alike, fewest_values, measure
 from anonkit.checks.table_scans import columns_of, combined, count_combinations, opened, read_once
 from anonkit.errors import EngineError
 

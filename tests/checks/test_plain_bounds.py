@@ -14,7 +14,7 @@ from checks.forging import both, cells
 
 import anonkit
 from anonkit.bundle.bound_columns import BoundColumn
-from anonkit.checks.plain_bounds import bounds_of, wrong_bounds
+from anonkit.checks.shown_numbers import bounds_of, wrong_bounds
 
 METHODS = ("rfka", "mondrian")
 

@@ -21,7 +21,7 @@ from anonkit.checks.population_risk import (
     individual_risks,
 )
 from anonkit.errors import ParameterError
-from anonkit.estimators.population.log_linear_risk import individual_risk
+from anonkit.estimators.reidentification_risk import individual_risk
 
 
 @pytest.mark.parametrize(

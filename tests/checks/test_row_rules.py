@@ -18,8 +18,8 @@ from anonkit.checks.row_rules import ClassRules, changed_at_most, masks_of, rule
 from anonkit.domains.public_rules import PublicRules
 from anonkit.errors import GuaranteeError, ReleaseFormatError
 from anonkit.policy.declaration import Policy
-from anonkit.published import code_rules
-from anonkit.published.released_cells import cells_of_places
+from anonkit.published import released_codes
+from anonkit.published.released_codes import cells_of_places
 
 RULES = [
     {"determines": {"from": "city", "to": "floor", "map": [["Bonn", 1], ["Ulm", 4], ["Wien", 8]]}},
@@ -246,7 +246,7 @@ def anonkit_domain(params: dict[str, Any], name: str, among: str = "columns") ->
 @pytest.mark.parametrize("kind", KINDS)
 def test_code_that_keeps_no_rule_releases_nothing(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A mutant that changes no row: the release is refused by the count of its rows."""
-    monkeypatch.setattr(code_rules.CodeRules, "repaired", lambda self, codes, classes, words: dict(codes))
+    monkeypatch.setattr(released_codes.CodeRules, "repaired", lambda self, codes, classes, words: dict(codes))
     with pytest.raises(GuaranteeError, match="public_rules"):
         anonkit.release(people(), method=kind, policy=POLICY, epsilon=2.0, ledger=None)
 

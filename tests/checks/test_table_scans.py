@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from part_workers import Elsewhere, without_rows
 
-from anonkit.bundle.data_files import parts_of
-from anonkit.bundle.part_workers import read_by
+from anonkit.bundle.data_files import parts_of, read_by
 from anonkit.checks import table_scans
 from anonkit.checks.disclosure import measure
 from anonkit.checks.table_scans import combined, count_combinations, scanned

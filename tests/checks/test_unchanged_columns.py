@@ -13,9 +13,10 @@ import pytest
 from part_workers import Elsewhere
 
 import anonkit
-from anonkit.bundle.part_workers import read_by
-from anonkit.checks import unchanged_columns
-from anonkit.checks.unchanged_columns import CHECK, allowed_in_clear, columns_in_clear, look_at_unchanged
+from anonkit.bundle.data_files import read_by
+from anonkit.checks import shown_columns
+from anonkit.checks.shown_columns import CLEAR_CHECK as CHECK
+from anonkit.checks.shown_columns import allowed_in_clear, columns_in_clear, look_at_unchanged
 from anonkit.errors import ParameterError
 
 ROWS = 300
@@ -85,7 +86,7 @@ def test_a_column_that_goes_with_a_known_one_is_said_once() -> None:
 
 def test_of_many_values_evenly_spaced_ones_are_spelled(monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of values is counted over all."""
-    monkeypatch.setattr(unchanged_columns, "_SPELLED", 40)
+    monkeypatch.setattr(shown_columns, "_SPELLED", 40)
     for name in ("mail", "rows"):
         assert not look_at_unchanged(pa.table({name: CELLS[name]}), [name]).checks[0].passed
 

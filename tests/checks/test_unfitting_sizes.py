@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from anonkit.bundle.release_place import DESCRIPTOR, Place
+from anonkit.checks.file_integrity import read_descriptor
 from anonkit.checks.people import PeopleCounts
-from anonkit.checks.written_files import read_descriptor
 from anonkit.errors import ReleaseFormatError
 
 

@@ -19,8 +19,8 @@ from postgresql import PASSWORD, QUOTED, Server
 import anonkit
 from anonkit.engines.snapshots import postgresql_tables
 from anonkit.ledger import Ledger
+from anonkit.ledger.booked_releases import ReleaseState
 from anonkit.ledger.ledger_place import users_ledger
-from anonkit.ledger.settling import ReleaseState
 from anonkit.policy.declaration import Policy
 
 SECRETS = (PASSWORD, QUOTED, "an-owner", "a-query-of-somebody")

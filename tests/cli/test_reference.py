@@ -14,8 +14,7 @@ import pytest
 
 from anonkit.cli import COMMANDS, anonkit
 from anonkit.cli.boundary import run
-from anonkit.cli.method_options import declared_parameters, option_record
-from anonkit.cli.short_help import ShortHelp
+from anonkit.cli.commands import ShortHelp, declared_parameters, option_record
 from anonkit.methods import METHODS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from anonkit.ledger.applied_recoding import POINTER
+from anonkit.ledger.earlier_releases import POINTER
 from anonkit.ledger.ledger_place import users_ledger
 from anonkit.report.markdown import report_markdown
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from anonkit.ledger import NAME, Ledger
-from anonkit.ledger.applied_recoding import POINTER
+from anonkit.ledger.earlier_releases import POINTER
 from anonkit.ledger.ledger_place import users_ledger
 from anonkit.pipeline.changed_defaults import ROWS
 from tests.ledger.claims import as_version_4

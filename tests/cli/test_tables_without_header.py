@@ -194,7 +194,7 @@ def test_a_recipe_says_it(cli: Any, headerless: Path) -> None:
 @pytest.mark.slow
 def test_tables_of_several_say_it_each(headerless: Path) -> None:
     """`names` beside `source`, and what is not said is refused there too."""
-    from anonkit.pipeline.several_tables import SeveralTables
+    from anonkit.pipeline.recipe_sources import SeveralTables
 
     visits = headerless.with_name("visits.csv")
     visits.write_text("who,cost\n" + "".join(f"{row[0]},{at}\n" for at, row in enumerate(records())), encoding="utf-8")

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from anonkit.comparing import foreseen_release as module
 from anonkit.comparing.foreseen_release import foreseen_release
 from anonkit.datasets import bank_customers, bank_customers_policy
-from anonkit.datasets.declared_domains import declared_rows
+from anonkit.datasets.simulated_rows import declared_rows
 from anonkit.engines.engine_choice import Local
-from anonkit.engines.reading.settled_tables import declared_table
+from anonkit.engines.reading.declared_tables import declared_table
 from anonkit.methods import make_method
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy, TargetUse

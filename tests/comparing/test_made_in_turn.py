@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import anonkit
-from anonkit.comparing.made_in_turn import made_apart, made_in_turn
+from anonkit.comparing.comparison import made_apart, made_in_turn
 from anonkit.comparing.model_scores import FrontierPoint
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import GuaranteeError

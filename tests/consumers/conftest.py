@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anonkit.consumers.columns import Columns
+from anonkit.consumers.column_statistics import Columns
 from anonkit.domains.number_bins import Categories, Grid
-from anonkit.mechanisms.answered_attributes import answered_attribute
-from anonkit.mechanisms.code_randomizers import randomizer_of
-from anonkit.mechanisms.number_randomizer import NumberRandomizer
+from anonkit.mechanisms.randomizers import NumberRandomizer, answered_attribute, randomizer_of
+from anonkit.published.channels.number_channels import TransformedResponse
 from anonkit.published.channels.response_channel import Channel
-from anonkit.published.channels.transformed_response import TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
 from anonkit.randomness import Randomness
 

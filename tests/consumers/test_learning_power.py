@@ -12,8 +12,7 @@ from benchmarks.told_or_not import power
 
 import anonkit
 from anonkit.consumers import NaiveBayes
-from anonkit.consumers.class_statistics import ClassStatistics
-from anonkit.consumers.columns import Columns
+from anonkit.consumers.column_statistics import ClassStatistics, Columns
 from anonkit.consumers.learning_power import (
     LearningPower,
     NothingLearnedWarning,
@@ -23,8 +22,7 @@ from anonkit.consumers.learning_power import (
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.domains.number_bins import Categories
 from anonkit.estimators.consistent_counts import JointAnswers
-from anonkit.published.channels.kary_response import RandomizedResponse
-from anonkit.published.channels.set_response import SetResponse
+from anonkit.published.channels.category_channels import RandomizedResponse, SetResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.randomized_response.number_response import best_category_response
 

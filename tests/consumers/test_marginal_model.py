@@ -21,7 +21,7 @@ from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.domains.number_bins import Grid
 from anonkit.errors import ParameterError, ReleaseFormatError, SourceError
 from anonkit.published.product_mixtures import SHARE_UNITS, WEIGHT_UNITS
-from anonkit.published.released_cells import shown_domain
+from anonkit.published.released_codes import shown_domain
 from tests.dp_trees.marginals.tables_of_pairs import batch_of, chain, forced, layout_of
 
 SIZES = [3, 4, 2]

@@ -16,9 +16,8 @@ from anonkit.consumers import NaiveBayes
 from anonkit.consumers.naive_bayes import ReconstructionWarning
 from anonkit.domains.number_bins import Categories, Grid
 from anonkit.errors import ReleaseFormatError
-from anonkit.published.channels.band_response import BandResponse
-from anonkit.published.channels.kary_response import RandomizedResponse
-from anonkit.published.channels.transformed_response import PUBLISHED, TransformedResponse
+from anonkit.published.channels.category_channels import RandomizedResponse
+from anonkit.published.channels.number_channels import PUBLISHED, BandResponse, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 
 from .conftest import CLASSES, COLOURS, colours_by_class, publish_table

@@ -20,11 +20,9 @@ from anonkit.consumers import NaiveBayes
 from anonkit.consumers.naive_bayes import ReconstructionWarning
 from anonkit.domains.number_bins import Categories, Grid
 from anonkit.errors import ParameterError, ReleaseFormatError, SourceError
-from anonkit.published.channels.band_response import BandResponse
-from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.category_channels import RandomizedResponse, SetResponse
+from anonkit.published.channels.number_channels import PUBLISHED, BandResponse, ContinuousDraw, TransformedResponse
 from anonkit.published.channels.response_channel import ResponseMatrix
-from anonkit.published.channels.set_response import SetResponse
-from anonkit.published.channels.transformed_response import PUBLISHED, ContinuousDraw, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.randomized_response.number_response import flattest_set
 

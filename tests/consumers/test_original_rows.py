@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from anonkit.consumers.columns import Columns
-from anonkit.consumers.original_rows import shown_as_released
+from anonkit.consumers.column_statistics import Columns
+from anonkit.consumers.release_features import shown_as_released
 from anonkit.errors import SourceError
 from anonkit.published.recoding import (
     MASK,

@@ -8,12 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from anonkit.consumers.class_statistics import ClassStatistics
-from anonkit.consumers.columns import Columns
+from anonkit.consumers.column_statistics import ClassStatistics, Columns
 from anonkit.consumers.release_files import in_written_form, looks_released, read_true_table
 from anonkit.domains.number_bins import Categories
 from anonkit.errors import SourceError
-from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.category_channels import RandomizedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
 
 

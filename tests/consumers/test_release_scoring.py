@@ -19,7 +19,7 @@ from anonkit.consumers.naive_bayes import ReleasedRowsWarning
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.domains.number_bins import Categories
 from anonkit.errors import ParameterError, SourceError
-from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.category_channels import RandomizedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 
 from .conftest import CLASSES, COLOURS, colours_by_class, publish_table

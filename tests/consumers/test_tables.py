@@ -10,10 +10,9 @@ import pytest
 from anonkit.consumers import by_class, frequencies, histogram, moments, two_way
 from anonkit.domains.number_bins import Categories
 from anonkit.errors import ParameterError, SourceError
-from anonkit.published.channels.band_response import BandResponse
-from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.category_channels import RandomizedResponse
+from anonkit.published.channels.number_channels import PUBLISHED, BandResponse, TransformedResponse
 from anonkit.published.channels.response_channel import ResponseMatrix
-from anonkit.published.channels.transformed_response import PUBLISHED, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 
 from .conftest import CLASSES, COLOUR_SHARES, COLOURS, HEIGHTS, colours_by_class, publish_table

@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.bundle.private_files import PrivateFolder
-from anonkit.domains.domain_codes import codes_of_cells
+from anonkit.domains.cell_values import codes_of_cells
 from anonkit.domains.number_bins import Categories, Grid
 from anonkit.engines.local.local_engine import LocalEngine
-from anonkit.engines.reading.settled_tables import settled
+from anonkit.engines.reading.declared_tables import settled
 from anonkit.methods import make_method
 from anonkit.pipeline.declared_source import declared_source
 from anonkit.pipeline.request_form import ReleaseRequest

@@ -1,5 +1,11 @@
-# SPDX-License-Identifier: Apache-2.0
-"""The simulated tables by name: the same rows for one seed, within what their policies declare, and as files."""
+"""Simulated patients and visits: the tables join, and more patients change no patient and no visit.
+
+Simulated trips of bicycles: times, places, and riders.
+
+Simulated respondents of a survey: weights and missing answers.
+
+The simulated tables by name: the same rows for one seed, within what their policies declare, and as files.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +14,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
@@ -16,11 +23,56 @@ from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonkit.datasets import simulated_table, simulation, survey_respondents
+from anonkit.datasets import bicycle_riders, simulated_table, simulated_tables, simulation
 from anonkit.datasets.__main__ import main
-from anonkit.datasets.simulated_tables import SIMULATIONS
+from anonkit.datasets.simulated_tables import SIMULATIONS, hospital_patients, hospital_visits
 from anonkit.errors import ParameterError
 from anonkit.policy.declaration import Policy
+
+
+def test_trips_belong_to_riders_and_stay_in_the_city() -> None:
+    """Every rider has 1 to 20 trips; coordinates are within the box, times within the day, days within the spring."""
+    riders, trips = bicycle_riders(400, 5), simulated_tables(400, 5)
+
+    number = trips.group_by("rider").aggregate([([], "count_all")])
+    assert set(number["rider"].to_pylist()) == set(riders["rider_id"].to_pylist())
+    assert 1 <= pc.min(number["count_all"]).as_py() < pc.max(number["count_all"]).as_py() <= 20
+    for name, low, high in (
+        *((f"{end}_lat", 51.91, 52.09) for end in ("start", "end")),
+        *((f"{end}_lon", 9.856, 10.144) for end in ("start", "end")),
+        ("minutes", 2, 90),
+    ):
+        assert low <= pc.min(trips[name]).as_py() < pc.max(trips[name]).as_py() <= high, name
+    assert str(pc.min(trips["day"])) >= "2025-03-03"
+    assert str(pc.max(trips["day"])) <= "2025-06-01"
+    assert str(pc.min(trips["clock"])) >= "06:00:00"
+    assert str(pc.max(trips["clock"])) < "23:00:00"
+
+
+def test_a_home_is_identified_by_two_trips_of_a_rider() -> None:
+    """Starts of morning trips of one rider lie within 500 metres: what makes trips a risk is in the simulation."""
+    trips = simulated_tables(300, 1).to_pandas()
+    early = trips[trips["clock"].astype(str) < "08:30:00"]
+    spread = early.groupby("rider")["start_lat"].agg(["std", "size"])
+    assert (spread[spread["size"] > 3]["std"] * 111 < 0.5).mean() > 0.3
+
+
+def test_the_weight_of_a_respondent_discloses_region_and_age() -> None:
+    """One weight represents one region and one of three age groups: so it counts as a quasi-identifier."""
+    frame = simulated_tables(5_000, 2).to_pandas()
+    frame["region"] = frame["municipality"].str[:-3]
+    assert frame.groupby("weight")["region"].nunique().max() == 1
+    assert frame.groupby("weight")["age"].agg(lambda ages: ages.max() - ages.min()).max() <= 34
+
+
+def test_answers_are_missing_as_described() -> None:
+    """Occupation of those who are not employed, some education and health, one income in eight."""
+    frame = simulated_tables(20_000, 0).to_pandas()
+    assert (frame["occupation"].isna() == (frame["activity"] != "employed")).all()
+    assert 0.03 < frame["education"].isna().mean() < 0.05
+    assert 0.01 < frame["health"].isna().mean() < 0.03
+    assert 0.1 < frame["income"].isna().mean() < 0.15
+
 
 PEOPLE = {
     "customers": "customer_id",
@@ -85,7 +137,7 @@ def test_cells_are_within_the_declared_domains_and_every_category_occurs(name: s
 
 def test_the_respondents_of_a_seed_stay_what_they_are() -> None:
     """The first respondent of seed 0 is pinned: figures on pages stay reproducible."""
-    assert survey_respondents(1, 0).to_pylist() == [FIRST_RESPONDENT]
+    assert simulated_tables(1, 0).to_pylist() == [FIRST_RESPONDENT]
 
 
 def test_the_command_writes_the_table_and_its_policy(tmp_path: Path) -> None:
@@ -98,9 +150,9 @@ def test_the_command_writes_the_table_and_its_policy(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "survey.csv: 30 rows, 13 columns\n"), done.stderr
     out = tmp_path / "survey.csv"
     kinds = pacsv.ConvertOptions(
-        column_types=survey_respondents(1).schema, strings_can_be_null=True, quoted_strings_can_be_null=False
+        column_types=simulated_tables(1).schema, strings_can_be_null=True, quoted_strings_can_be_null=False
     )
-    assert pacsv.read_csv(out, convert_options=kinds).combine_chunks() == survey_respondents(30, 4).combine_chunks()
+    assert pacsv.read_csv(out, convert_options=kinds).combine_chunks() == simulated_tables(30, 4).combine_chunks()
     assert Policy.load(tmp_path / "p.toml").dataset == "household-survey"
     again = _command("respondents", str(out), "--people", "5")
     assert (again.exit_code, "survey.csv' exists" in again.output) == (2, True)
@@ -134,3 +186,29 @@ def test_tables_hold_plain_columns() -> None:
     """Texts, integers, coordinates, days and times: what a CSV of an owner holds."""
     kinds = {field.type for name in SIMULATIONS for field in simulated_table(name, 3, 0).schema}
     assert kinds == {pa.string(), pa.int64(), pa.float64(), pa.date32(), pa.time32("s")}
+
+
+def test_visits_are_of_the_patients() -> None:
+    """A third have none, nobody more than twelve, and older patients more."""
+    patients, visits = hospital_patients(3_000, seed=3), hospital_visits(3_000, seed=3)
+    identifiers = patients.column("patient_id").to_pylist()
+    assert len(set(identifiers)) == 3_000
+    counts = dict.fromkeys(identifiers, 0)
+    for patient in visits.column("patient").to_pylist():
+        counts[patient] += 1
+    number = np.array(list(counts.values()))
+    assert abs((number == 0).mean() - 1 / 3) < 0.03
+    assert number.max() <= 12
+    age = np.array(patients.column("age"))
+    assert number[age > 70].mean() > number[age < 40].mean()
+    assert pc.min_max(visits.column("month")).as_py() == {"min": 1, "max": 12}
+    assert set(visits.column("readmitted").to_pylist()) == {"yes", "no"}
+
+
+def test_more_patients_change_none() -> None:
+    """The first hundred and their visits are the same in any larger population, and others under another seed."""
+    few, many = hospital_patients(100, seed=1), hospital_patients(500, seed=1)
+    assert many.slice(0, 100).equals(few)
+    visits = hospital_visits(100, seed=1)
+    assert hospital_visits(500, seed=1).slice(0, visits.num_rows).equals(visits)
+    assert not hospital_patients(100, seed=2).equals(few)

@@ -6,7 +6,7 @@ import pytest
 
 from anonkit.desk.column_editor import HierarchyGrid, ticked_lines
 from anonkit.errors import PolicyError
-from anonkit.policy.generalization_trees import check_tree
+from anonkit.policy.side_files import check_tree
 
 FLAT = HierarchyGrid.of_rows([], ["flu", "cold", "burn"])
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.domains.domain_codes import codes_of_cells, labels_of_cells
+from anonkit.domains.cell_values import codes_of_cells, labels_of_cells
 from anonkit.domains.number_bins import (
     UNKNOWN,
     Categories,

@@ -9,7 +9,7 @@ import numpy as np
 
 from anonkit.domains.number_bins import Categories, Grid
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch
-from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
+from anonkit.published.tree_model import Attribute, Split, TreeSchema
 
 
 def attribute(name: str, codes: int, split: Split = Split.MULTIWAY, *, missing: bool = False) -> Attribute:

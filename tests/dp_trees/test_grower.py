@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anonkit.budget_rules.forest_rule import ALLOCATIONS
+from anonkit.budget_rules.tree_rule import ALLOCATIONS
 from anonkit.checks.central_account import published_account
 from anonkit.dp_trees.grower import _Grower, grow
-from anonkit.dp_trees.plan import Choices, LabelOnly, NoisyClassCounts, Plan
+from anonkit.dp_trees.plan import Choices, Disjoint, LabelOnly, NoisyClassCounts, Plan, PoissonBootstrap, Shared
 from anonkit.dp_trees.split_selection import (
     ENTROPY,
     GINI,
@@ -26,13 +26,11 @@ from anonkit.dp_trees.split_selection import (
     noisy_gain_ratio,
     sulq_information,
 )
-from anonkit.dp_trees.tree_rows import Disjoint, PoissonBootstrap, Shared
 from anonkit.errors import BudgetError, ParameterError
 from anonkit.mechanisms.accounting import PathAccount
 from anonkit.promises.guarantee import REPLACE
-from anonkit.published.statements.draws import EXPONENTIAL, PERMUTE_AND_FLIP
-from anonkit.published.tree_attributes import Split
-from anonkit.published.tree_model import PublishedForest
+from anonkit.published.statements.noise_statement import EXPONENTIAL, PERMUTE_AND_FLIP
+from anonkit.published.tree_model import PublishedForest, Split
 from anonkit.randomness import Randomness
 from tests.dp_trees.tables import MIXED, attribute, counter_of, schema_of, table_of
 

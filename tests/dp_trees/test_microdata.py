@@ -21,9 +21,8 @@ from anonkit.dp_trees.microdata import (
     supported_cells,
     without_empty,
 )
-from anonkit.mechanisms.discrete_laplace import UniformStream
-from anonkit.published.tree_attributes import Split
-from anonkit.published.tree_model import LeafContent, Node, PublishedForest
+from anonkit.mechanisms.exact_samplers import UniformStream
+from anonkit.published.tree_model import LeafContent, Node, PublishedForest, Split
 from anonkit.randomness import Randomness
 from tests.dp_trees.tables import attribute, schema_of
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anonkit.dp_trees.additive_model.synthetic_population import LeafProductModel
-from anonkit.dp_trees.marginals.mixture_rounding import with_totals
-from anonkit.dp_trees.marginals.table_fit import Mixture
+from anonkit.dp_trees.marginals.mixture_fit import Mixture, with_totals
+from anonkit.dp_trees.microdata import LeafProductModel
 
 OFFSETS = np.array([0, 4, 6])
 

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from anonkit.dp_trees.pruning import pessimistic_errors, pruned
-from anonkit.published.tree_attributes import Split
-from anonkit.published.tree_model import LeafContent, Node, PublishedForest
+from anonkit.dp_trees.release.tree_families import pessimistic_errors, pruned
+from anonkit.published.tree_model import LeafContent, Node, PublishedForest, Split
 from tests.dp_trees.tables import attribute, schema_of
 
 SCHEMA = schema_of(attribute("a", 2), attribute("n", 4, Split.CUT))

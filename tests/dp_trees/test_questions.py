@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from anonkit.dp_trees.plan import ROWS, Disjoint, TreeRows
 from anonkit.dp_trees.questions import WITHOUT_ATTRIBUTE, BatchCounter, CodedBatch, Question, Routing, question_on
-from anonkit.dp_trees.tree_rows import ROWS, Disjoint, TreeRows
 from anonkit.randomness import Randomness
 from tests.dp_trees.tables import MIXED, counter_of, table_of
 

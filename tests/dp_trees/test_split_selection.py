@@ -32,11 +32,10 @@ from anonkit.dp_trees.split_selection import (
     noisy_information_gain,
     sulq_information,
 )
-from anonkit.mechanisms.accounting import draw_units
-from anonkit.mechanisms.discrete_laplace import UniformStream
-from anonkit.mechanisms.query_sensitivity import sensitivity_of
-from anonkit.published.statements.draws import EXPONENTIAL, PERMUTE_AND_FLIP
-from anonkit.published.tree_attributes import Split
+from anonkit.mechanisms.accounting import draw_units, sensitivity_of
+from anonkit.mechanisms.exact_samplers import UniformStream
+from anonkit.published.statements.noise_statement import EXPONENTIAL, PERMUTE_AND_FLIP
+from anonkit.published.tree_model import Split
 from anonkit.randomness import Randomness
 from tests.dp_trees.tables import attribute
 from tests.mechanisms.test_private_selection import law_of_exponential, law_of_permute_and_flip

@@ -12,12 +12,10 @@ from anonkit.domains.number_bins import Categories
 from anonkit.dp_trees.microdata import cells_of, label_of
 from anonkit.dp_trees.taxonomy_specialization import SCORES, SpecializationPlan, _Specializer, specialize
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.accounting import draw_units
-from anonkit.mechanisms.query_sensitivity import sensitivity_of
+from anonkit.mechanisms.accounting import draw_units, sensitivity_of
 from anonkit.methods.diffp_id3 import DiffPID3
 from anonkit.promises.guarantee import REPLACE
-from anonkit.published.tree_attributes import Attribute, Split
-from anonkit.published.tree_model import PublishedForest
+from anonkit.published.tree_model import Attribute, PublishedForest, Split
 from anonkit.randomness import Randomness
 from tests.dp_trees.tables import attribute, counter_of, schema_of, table_of
 

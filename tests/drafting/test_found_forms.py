@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.cli.summary import owner_block, public_warnings
-from anonkit.domains.written_numbers import NumberForm
+from anonkit.domains.cell_values import NumberForm
 from anonkit.drafting.found_forms import CountForms, FoundForms, ReadFound, found_forms, with_found
 from anonkit.engines import open_engine
 from anonkit.errors import EngineError

@@ -24,9 +24,9 @@ from anonkit.estimators.consistent_counts import (
     project_to_simplex,
     smooth,
 )
-from anonkit.mechanisms.code_randomizers import randomizer_of
-from anonkit.published.channels.band_response import BandResponse
-from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.mechanisms.randomizers import randomizer_of
+from anonkit.published.channels.category_channels import RandomizedResponse
+from anonkit.published.channels.number_channels import BandResponse
 from anonkit.published.channels.response_channel import ResponseMatrix
 from tests.published.jobs_and_ages import jobs_and_ages
 

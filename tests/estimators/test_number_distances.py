@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from anonkit.estimators.number_distances import number_distances
+from anonkit.k_anonymity.class_means import number_distances
 
 
 def test_il1s_by_hand() -> None:

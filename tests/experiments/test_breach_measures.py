@@ -22,8 +22,8 @@ from sklearn.naive_bayes import CategoricalNB
 
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import ParameterError, PolicyError
-from anonkit.published.channels.kary_response import RandomizedResponse
-from anonkit.published.channels.transformed_response import ContinuousDraw, TransformedResponse
+from anonkit.published.channels.category_channels import RandomizedResponse
+from anonkit.published.channels.number_channels import ContinuousDraw, TransformedResponse
 
 
 def task(rows: int = 600) -> LearningTask:

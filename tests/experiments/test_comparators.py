@@ -13,8 +13,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from anonkit.domains.number_bins import Grid
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.number_randomizer import NumberRandomizer
-from anonkit.published.channels.transformed_response import PUBLISHED, ContinuousDraw, TransformedResponse
+from anonkit.mechanisms.randomizers import NumberRandomizer
+from anonkit.published.channels.number_channels import PUBLISHED, ContinuousDraw, TransformedResponse
 
 KEY = bytes(range(32))
 N = 20_000

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.domains.coded_columns import CodedColumn
-from anonkit.engines.reading.encoding import coded_column, encode
+from anonkit.engines.reading.column_encoding import coded_column, encode
 from anonkit.k_anonymity.coded_axes import grouping_of, one_hot_grouping
-from anonkit.k_anonymity.narrowed_boxes import Pooled, cut_parts, holder_counts, pool_rare
+from anonkit.k_anonymity.supported_parts import Pooled, cut_parts, holder_counts, pool_rare
 from anonkit.published.recoding import GlobalRecoding
 
 CELLS = st.lists(st.sampled_from(["a", "b", "c", "rare", "rarer", None]), min_size=1, max_size=60)

@@ -20,14 +20,14 @@ from hypothesis import strategies as st
 import anonkit
 from anonkit.bundle.bound_columns import KEY, BoundColumn, bound_columns, labelled
 from anonkit.bundle.json_documents import to_json
-from anonkit.checks.plain_bounds import bounds_of
+from anonkit.checks.shown_numbers import bounds_of
 from anonkit.errors import GuaranteeError, ParameterError
 from anonkit.k_anonymity import preparing
 from anonkit.k_anonymity.held_out_labels import LEAST, bounds_of_labels, held_out_labels
 from anonkit.k_anonymity.recoding_method import RecodingMethod
 from anonkit.methods import METHODS as MODULES
 from anonkit.methods import method_class
-from anonkit.pipeline.written_bounds import ShownAsBounds
+from anonkit.pipeline.derived_columns import ShownAsBounds
 from anonkit.published.recoding import (
     GlobalRecoding,
     Grouping,

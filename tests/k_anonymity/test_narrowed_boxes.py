@@ -18,9 +18,9 @@ import anonkit
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.errors import GuaranteeError
 from anonkit.k_anonymity.coded_axes import boxes_of
-from anonkit.k_anonymity.narrowed_boxes import box_facts, cut_parts, narrowed_columns
 from anonkit.k_anonymity.search.box_tree import grow_boxes
 from anonkit.k_anonymity.search.equivalence import AtLeastK
+from anonkit.k_anonymity.supported_parts import box_facts, cut_parts, narrowed_columns
 from anonkit.published.recoding import CategoryAxis, IntervalAxis, LocalRecoding, RecodingSplit, recoding_from_dict
 
 ROWS = st.lists(

@@ -1,4 +1,7 @@
-"""Means of groups of every small table: no group below k, no mean that a rule withholds, units and look-ups by hand."""
+"""Rows that show the centroid of their group.
+
+Means of groups of every small table: no group below k, no mean that a rule withholds, units and look-ups by hand.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from oracle import PandasSource
 
-from anonkit.k_anonymity.numbers_in_groups import group_numbers, rounded, unit_of
+from anonkit.k_anonymity.numbers_in_groups import RowKeys, group_numbers, rounded, unit_of
 from anonkit.k_anonymity.preparing import Prepared
 from anonkit.k_anonymity.search.equivalence import AtLeastK
-from anonkit.published.recoding import GlobalRecoding, UnchangedAxis
+from anonkit.published.recoding import UNKNOWN, GlobalRecoding, UnchangedAxis
 
 
 def grouped(table: pa.Table, k: int, **more: Any) -> tuple[Any, pa.RecordBatch, Any]:
@@ -94,3 +99,25 @@ def test_means_are_rounded_to_decimals_as_they_are_written() -> None:
     assert str(rounded(np.array([-0.04]), 0.1)[0]) == "0.0"
     assert rounded(np.array([37.0, 38.0]), 25.0).tolist() == [25.0, 50.0]
     assert rounded(np.array([1.0, 2.2]), 0.75).tolist() == [0.75, 2.25]
+
+
+CELLS = st.tuples(st.sampled_from(["a", "b", None]), st.sampled_from([0.0, 1.5, -2.0, float("nan")]), st.integers(0, 3))
+
+
+@given(st.lists(CELLS, min_size=1, max_size=30), st.lists(CELLS, max_size=10))
+def test_places_are_those_of_the_sorted_combinations(rows: list[Any], others: list[Any]) -> None:
+    """Of every row of the table its own; of other rows theirs, or none."""
+
+    def columns(lines: list[Any]) -> tuple[list[pa.Array], list[Any]]:
+        texts = pa.array([line[0] for line in lines], pa.string())
+        return [texts], [np.array([line[at] for line in lines], float) for at in (1, 2)]
+
+    def known(line: Any) -> tuple[Any, ...]:
+        return (line[0], None if line[1] != line[1] else line[1], line[2])
+
+    keys, at = RowKeys.of(*columns(rows))
+    assert keys.size == len(set(map(known, rows)))
+    assert keys.places(*columns(rows)).tolist() == at.tolist()
+    place = {known(line): number for line, number in zip(rows, at.tolist(), strict=True)}
+    assert len(set(place.values())) == keys.size
+    assert keys.places(*columns(others)).tolist() == [place.get(known(line), UNKNOWN) for line in others]

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from anonkit.ledger.booked_releases import DatasetState, PlannedSpending
 from anonkit.ledger.fingerprint import Fingerprint
-from anonkit.ledger.settling import DatasetState, PlannedSpending
 from anonkit.promises.guarantee import REPLACE, Neighbours
 
 TESTS = Path(__file__).parents[1]

@@ -26,12 +26,11 @@ from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.errors import BudgetError, GuaranteeError, LedgerError
 from anonkit.ledger import NAME, Ledger
+from anonkit.ledger.account import refuse_overspent
+from anonkit.ledger.booked_releases import NO_LIMIT, Allowance, DatasetState, ReleaseState, digest_of_packed, pack
 from anonkit.ledger.file_store import VARIABLE, key_file
 from anonkit.ledger.ledger_place import LedgerPlace
-from anonkit.ledger.overspending import refuse_overspent
-from anonkit.ledger.packed_params import digest_of_packed, pack
 from anonkit.ledger.recognition import legacy_fingerprint
-from anonkit.ledger.settling import NO_LIMIT, Allowance, DatasetState, ReleaseState
 from anonkit.policy.declaration import Policy
 
 

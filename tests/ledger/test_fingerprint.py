@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from anonkit.datasets import bank_customers
 from anonkit.engines.local.local_engine import LocalEngine
+from anonkit.ledger.earlier_releases import sealed
 from anonkit.ledger.fingerprint import Fingerprint, Likeness, RowMarks, fingerprint, spelled_rows
-from anonkit.ledger.repeated_requests import sealed
 from anonkit.ledger.sketch import LEAST, Sketch
 from anonkit.policy.declaration import Policy
 

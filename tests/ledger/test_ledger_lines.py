@@ -11,7 +11,7 @@ from ledger.claims import as_version_4, claim, free
 
 from anonkit.errors import LedgerError
 from anonkit.ledger import Ledger
-from anonkit.ledger.settling import Allowance
+from anonkit.ledger.booked_releases import Allowance
 from anonkit.promises.guarantee import REPLACE, Neighbours
 
 FILE = pytest.mark.parametrize("where", ["file"], indirect=True)

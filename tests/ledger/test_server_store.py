@@ -24,9 +24,9 @@ import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import BudgetError, LedgerError, MissingDependencyError, ParameterError
 from anonkit.ledger import Ledger
+from anonkit.ledger.booked_releases import Allowance, ReleaseState
 from anonkit.ledger.file_store import FILE_VARIABLE, VARIABLE
 from anonkit.ledger.ledger_place import LedgerPlace
-from anonkit.ledger.settling import Allowance, ReleaseState
 from anonkit.promises.guarantee import REPLACE, Neighbours
 
 ELSEWHERE = json.dumps({"machine": "elsewhere", "boot": "", "number": 1, "started": ""})

@@ -18,9 +18,9 @@ from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import BudgetError, LedgerError, ParameterError
 from anonkit.ledger import NAME, Ledger
 from anonkit.ledger.account import Where
-from anonkit.ledger.applied_recoding import POINTER
+from anonkit.ledger.booked_releases import ReleaseState
+from anonkit.ledger.earlier_releases import POINTER
 from anonkit.ledger.ledger_place import users_ledger
-from anonkit.ledger.settling import ReleaseState
 from anonkit.policy.bookkeeping import Bookkeeping
 from anonkit.policy.declaration import Policy
 from anonkit.promises.guarantee import ADD_OR_REMOVE, Neighbours

@@ -13,8 +13,8 @@ from ledger.claims import TESTS, claim, die, environment, free
 
 from anonkit.errors import BudgetError, LedgerError
 from anonkit.ledger import Ledger
+from anonkit.ledger.booked_releases import Allowance, DatasetState, ReleaseState
 from anonkit.ledger.neighbour_totals import total
-from anonkit.ledger.settling import Allowance, DatasetState, ReleaseState
 
 
 def test_a_release_counts_from_its_reservation(ledger: Ledger) -> None:
@@ -126,8 +126,8 @@ sys.path.insert(0, {tests!r})
 from ledger.claims import claim
 from anonkit.errors import BudgetError
 from anonkit.ledger import Ledger
-from anonkit.ledger.overspending import refuse_overspent
-from anonkit.ledger.settling import NO_LIMIT, Allowance, Cost
+from anonkit.ledger.account import refuse_overspent
+from anonkit.ledger.booked_releases import NO_LIMIT, Allowance, Cost
 from anonkit.promises.guarantee import REPLACE, Neighbours
 
 KIND = Neighbours(adjacency=REPLACE)

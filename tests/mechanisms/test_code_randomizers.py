@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.code_randomizers import (
+from anonkit.mechanisms.randomizers import (
     AliasTable,
     BandRandomizer,
     KaryRandomizer,
@@ -22,8 +22,8 @@ from anonkit.mechanisms.code_randomizers import (
     randomizer_of,
     row_blocks,
 )
-from anonkit.published.channels.band_response import BandResponse
-from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.category_channels import RandomizedResponse
+from anonkit.published.channels.number_channels import BandResponse
 from anonkit.published.channels.response_channel import Channel, ResponseMatrix
 from tests.published.channels.channel_strategies import band_channels, kary_channels, set_channels, stochastic_matrices
 

@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.mechanisms.test_discrete_laplace import agrees, words
 
 from anonkit.errors import ParameterError
-from anonkit.mechanisms import discrete_gaussian as gaussian
-from anonkit.mechanisms import discrete_laplace as noise
-from anonkit.mechanisms.discrete_gaussian import discrete_gaussian, gaussian_counts
-from anonkit.mechanisms.discrete_laplace import UniformStream
+from anonkit.mechanisms import exact_samplers as gaussian
+from anonkit.mechanisms import exact_samplers as noise
+from anonkit.mechanisms.exact_samplers import UniformStream, discrete_gaussian, gaussian_counts
 from anonkit.randomness import Randomness
-from tests.mechanisms.test_discrete_laplace import agrees, words
 from tests.mechanisms.test_exact_laws import Script, enumerated
 
 ONE = 1 << 52

@@ -17,11 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonkit.dp_trees import tree_rows
-from anonkit.dp_trees.tree_rows import PoissonBootstrap
-from anonkit.mechanisms import discrete_laplace as noise
-from anonkit.mechanisms import private_selection
-from anonkit.mechanisms.discrete_laplace import UniformStream
+from anonkit.dp_trees import plan
+from anonkit.dp_trees.plan import PoissonBootstrap
+from anonkit.mechanisms import exact_samplers
+from anonkit.mechanisms import exact_samplers as noise
+from anonkit.mechanisms.exact_samplers import UniformStream
 from anonkit.randomness import Randomness
 from tests.mechanisms.test_private_selection import law_of_exponential, law_of_permute_and_flip
 
@@ -210,8 +210,8 @@ def test_the_code_of_permute_and_flip_has_its_law(scores: list[int]) -> None:
 
     def choose(script: Script) -> int:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(private_selection, "bernoulli_exp", _coins(script, rate))
-            return int(private_selection.permute_and_flip(np.array([scores]), ONE // 2, script)[0])
+            patch.setattr(exact_samplers, "bernoulli_exp", _coins(script, rate))
+            return int(exact_samplers.permute_and_flip(np.array([scores]), ONE // 2, script)[0])
 
     found = enumerated(choose)
     assert [float(found[at]) for at in range(len(scores))] == pytest.approx(
@@ -228,8 +228,8 @@ def test_the_code_of_the_exponential_mechanism_has_its_law(scores: list[int], we
 
     def choose(script: Script) -> int:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(private_selection, "bernoulli_exp", _coins(script, rate))
-            chosen = private_selection.exponential_mechanism(np.array([scores]), ONE // 2, script, weights=public)
+            patch.setattr(exact_samplers, "bernoulli_exp", _coins(script, rate))
+            chosen = exact_samplers.exponential_mechanism(np.array([scores]), ONE // 2, script, weights=public)
             return int(chosen[0])
 
     found = enumerated(choose, draws=6)
@@ -268,7 +268,7 @@ def test_every_number_of_copies_has_exactly_its_words(monkeypatch: pytest.Monkey
     def at_borders(key: bytes, stream: int, first: int, n_rows: int) -> np.ndarray:
         return np.array(borders, dtype=np.uint32).reshape(-1, 1)
 
-    monkeypatch.setattr(tree_rows, "keyed_words", at_borders)
+    monkeypatch.setattr(plan, "keyed_words", at_borders)
     groups: Iterator[Any] = PoissonBootstrap(trees=1).groups(b"", 0, len(borders))
     ((_, copies),) = groups
     assert copies.tolist() == [count for count in range(len(weights)) for _ in range(2)]

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from scipy.special import ndtri
 
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.number_randomizer import NumberRandomizer, normal_quantile, samples_of
-from anonkit.published.channels.kary_response import RandomizedResponse
-from anonkit.published.channels.transformed_response import PUBLISHED, ContinuousDraw, TransformedResponse
+from anonkit.mechanisms.randomizers import NumberRandomizer, normal_quantile, samples_of
+from anonkit.published.channels.category_channels import RandomizedResponse
+from anonkit.published.channels.number_channels import PUBLISHED, ContinuousDraw, TransformedResponse
 from anonkit.randomness import Randomness
 
 SMALLEST = 2.0**-53

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.discrete_laplace import UniformStream
-from anonkit.mechanisms.private_selection import exponential_mechanism, permute_and_flip
+from anonkit.mechanisms.exact_samplers import UniformStream, exponential_mechanism, permute_and_flip
 from anonkit.randomness import Randomness
 
 ONE = 1 << 52

@@ -22,8 +22,7 @@ from mechanisms.stated_tables import (
 
 from anonkit.checks.stated import change_of, loss_of, loss_of_draw
 from anonkit.mechanisms import statement_loss
-from anonkit.mechanisms.accounting import draw_epsilon
-from anonkit.mechanisms.query_sensitivity import sensitivity_of
+from anonkit.mechanisms.accounting import draw_epsilon, sensitivity_of
 from anonkit.mechanisms.statement_loss import epsilon_of, row_units
 from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE
 from anonkit.published.statements.noise_statement import Count, ModeScore, Query, RankScore, Statement, Sum

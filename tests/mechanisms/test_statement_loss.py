@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mechanisms.stated_tables import COLUMNS, drawing, of_choice, stating
 
-from anonkit.mechanisms.discrete_laplace import UniformStream
+from anonkit.mechanisms.exact_samplers import UniformStream
 from anonkit.mechanisms.statement_loss import noisy_values, scores_of
 from anonkit.promises.guarantee import ADD_OR_REMOVE
 from anonkit.published.statements.noise_statement import (

@@ -6,7 +6,7 @@ import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.methods.diffprf import DiffPRF
 from anonkit.methods.diffprfs import DiffPRFs
-from anonkit.published.tree_attributes import Split
+from anonkit.published.tree_model import Split
 
 POLICY = bank_customers_policy()
 

@@ -12,7 +12,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 import anonkit
-from anonkit.consumers.forest import Forest
+from anonkit.consumers.published_classifiers import Forest
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.methods.dp_forest import DPForest

@@ -17,7 +17,7 @@ from anonkit.consumers import aggregate_tables
 from anonkit.engines import open_engine
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.mechanisms.accounting import LARGEST_EPSILON
-from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
+from anonkit.mechanisms.exact_samplers import UniformStream, noisy_counts
 from anonkit.methods.dp_tables import DPTables
 from anonkit.pipeline.recipe import run_recipe
 from anonkit.policy.column_declarations import Column, Missing, Role

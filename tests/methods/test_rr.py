@@ -16,7 +16,7 @@ from anonkit.methods.rr import RR
 from anonkit.policy.answer_design import AnswerDesign
 from anonkit.policy.column_declarations import Column
 from anonkit.policy.declaration import Policy
-from anonkit.published.channels.band_response import BandResponse
+from anonkit.published.channels.number_channels import BandResponse
 
 
 @settings(max_examples=30)

@@ -20,9 +20,8 @@ from anonkit.cli.summary import public_warnings
 from anonkit.domains.number_bins import Categories
 from anonkit.engines import open_engine
 from anonkit.errors import ParameterError, PolicyError, ReleaseFormatError
-from anonkit.k_anonymity.public_levels import PublicLevels
-from anonkit.k_anonymity.sampled_rows import DrawRows, LeaveOut
-from anonkit.mechanisms.sampling_threshold import class_size, delta_of
+from anonkit.k_anonymity.generalization_schemes import DrawRows, LeaveOut, PublicLevels
+from anonkit.mechanisms.privacy_amplification import class_size, delta_of
 from anonkit.methods.safepub import SafePub
 from anonkit.policy.column_declarations import Column, Missing, Role
 from anonkit.policy.declaration import Policy

@@ -18,9 +18,9 @@ import pytest
 
 import anonkit
 from anonkit.cli import anonkit as program
-from anonkit.cli import method_options
+from anonkit.cli import commands
 from anonkit.cli.boundary import run
-from anonkit.cli.method_options import declared_parameters
+from anonkit.cli.commands import declared_parameters
 from anonkit.errors import ParameterError
 from anonkit.methods import method_class, method_names
 
@@ -76,7 +76,7 @@ def test_pip_installs_the_same_modules_and_entry_points(site: Path, tmp_path: Pa
 
 
 def _forget_methods() -> None:
-    for read_once in (declared_parameters, method_options._options):
+    for read_once in (declared_parameters, commands._options):
         read_once.cache_clear()
 
 

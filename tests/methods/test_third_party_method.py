@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.cli import anonkit as program
-from anonkit.cli import method_options
+from anonkit.cli import commands
 from anonkit.cli.boundary import run
-from anonkit.cli.method_options import declared_parameters
+from anonkit.cli.commands import declared_parameters
 from anonkit.datasets import hospital_visits
 from anonkit.errors import GuaranteeError, ParameterError, PolicyError, SourceError
 from anonkit.methods import claim_of, make_method, method_class, method_names, method_parameters
@@ -61,7 +61,7 @@ def _known(installed: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def _forget_methods() -> None:
-    for read_once in (declared_parameters, method_options._options):
+    for read_once in (declared_parameters, commands._options):
         read_once.cache_clear()
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import click
 
 from anonkit.cli import anonkit
-from anonkit.cli.method_options import MethodCommand, read_parameters
+from anonkit.cli.commands import MethodCommand, read_parameters
 from anonkit.methods import METHODS, default_method, make_method
 
 _HERE_DOCUMENT = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n(?:[^\n]*\n)*?[ \t]*\2(?=\n|$)")

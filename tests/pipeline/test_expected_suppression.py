@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.datasets import bank_customers
-from anonkit.pipeline.expected_suppression import expected_small_share
+from anonkit.pipeline.suppression import expected_small_share
 
 SIZES = st.lists(st.tuples(st.integers(2, 60), st.integers(1, 20)), min_size=1, max_size=6)
 

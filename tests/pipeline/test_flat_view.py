@@ -15,9 +15,8 @@ from anonkit.bundle.private_files import PrivateFolder
 from anonkit.engines.engine_choice import Local
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.errors import PolicyError, SourceError
-from anonkit.pipeline.flat_view import flat_view
 from anonkit.pipeline.recipe import Recipe
-from anonkit.pipeline.several_tables import SeveralTables
+from anonkit.pipeline.recipe_sources import SeveralTables, flat_view
 from tests.pipeline.test_several_tables import HEAD, hospital, private, recipe
 
 

@@ -34,7 +34,7 @@ import contextlib, importlib, json, os, sys
 from pathlib import Path
 import duckdb, pyarrow.parquet, anonkit, anonkit.pipeline.release_path
 from anonkit.bundle.data_files import sha256
-from anonkit.bundle.staging_records import sweep_records
+from anonkit.bundle.atomic import sweep_records
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.ledger import NAME, Ledger
 

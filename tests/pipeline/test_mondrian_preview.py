@@ -22,7 +22,7 @@ from anonkit.datasets import bank_customers
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.methods.mondrian import Mondrian
 from anonkit.methods.rfka import RFKA
-from anonkit.pipeline.mondrian_preview import Previewed, mondrian_preview, rows_searched
+from anonkit.pipeline.suppression import Previewed, mondrian_preview, rows_searched
 from anonkit.policy.declaration import Policy
 from anonkit.randomness import Randomness
 from anonkit.report.foreseen_words import preview_lines

@@ -17,7 +17,7 @@ from checks.forging import at, stated_anew
 import anonkit
 from anonkit.consumers.release_features import ReleaseFeatures
 from anonkit.errors import ParameterError, PolicyError
-from anonkit.estimators.population.log_linear_risk import individual_risk
+from anonkit.estimators.reidentification_risk import individual_risk
 
 KNOWN = ("region", "age", "sex")
 ROLES: dict[str, Any] = {

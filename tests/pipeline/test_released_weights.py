@@ -18,7 +18,7 @@ import anonkit
 from anonkit.checks.population_risk import individual_risks
 from anonkit.consumers.release_features import ReleaseFeatures
 from anonkit.errors import PolicyError, SourceError
-from anonkit.estimators.population.log_linear_risk import individual_risk
+from anonkit.estimators.reidentification_risk import individual_risk
 from anonkit.policy.declaration import Policy
 
 KNOWN = ("age", "sex", "place")

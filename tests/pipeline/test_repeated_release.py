@@ -24,13 +24,13 @@ from ledger.claims import claim, environment, free
 import anonkit
 from anonkit.bundle.data_files import sha256
 from anonkit.bundle.release_place import Place
-from anonkit.checks import described, validation
+from anonkit.checks import document_agreement, validation
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import BudgetError, GuaranteeError, ParameterError, ReleaseFormatError
-from anonkit.ledger import NAME, Ledger, fingerprint, repeated_requests
-from anonkit.ledger.applied_recoding import POINTER
+from anonkit.ledger import NAME, Ledger, earlier_releases, fingerprint
+from anonkit.ledger.booked_releases import Entry, PlaceTakenError, ReleaseState
+from anonkit.ledger.earlier_releases import POINTER
 from anonkit.ledger.file_store import key_file
-from anonkit.ledger.settling import Entry, PlaceTakenError, ReleaseState
 from anonkit.pipeline import repeated_release
 from anonkit.pipeline.recipe import Recipe
 from anonkit.policy.column_declarations import Role
@@ -467,7 +467,7 @@ def test_an_entry_of_another_version_that_was_edited_is_not_signed(
     descriptor = tmp_path / "out.datapackage.json"
     stated = descriptor.read_text().replace(sha256(genuine), sha256(forged))
     descriptor.write_text(stated.replace(f'"anonkit:bytes": {len(genuine)}', f'"anonkit:bytes": {len(forged)}'))
-    for module in (validation, described):
+    for module in (validation, document_agreement):
         monkeypatch.setattr(module, "__version__", "99")
     monkeypatch.setattr(repeated_release, "__version__", "99", raising=False)
     private, public = _key(tmp_path, "owner")
@@ -546,6 +546,6 @@ def test_a_place_is_waited_for_also_by_who_cannot_know_the_release_again(
     """A seeded release that somebody is making has no form: the next one waits for it, and polls only so often."""
     output, ledger = tmp_path / "out.parquet", Ledger(tmp_path / NAME)
     ledger.reserve(claim(output=str(output)), free)
-    monkeypatch.setattr(repeated_requests, "_WAIT", 0.0)
+    monkeypatch.setattr(earlier_releases, "_WAIT", 0.0)
     with pytest.raises(PlaceTakenError, match="still being made"):
         ask(output, dataset="d", budget=9)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from anonkit.engines import Local
 from anonkit.errors import AnonkitError, ParameterError, PolicyError, SourceError
-from anonkit.estimators.population.population_uniques import SampleClasses, by_rule
+from anonkit.estimators.reidentification_risk import SampleClasses, by_rule
 from anonkit.pipeline.risk_before_release import SIMPLE_SAMPLE, ClassCounts, risk
 
 POLICY: dict[str, Any] = {"columns": {name: {"role": "quasi_identifier"} for name in ("age", "sex", "place")}}

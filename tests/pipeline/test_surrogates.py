@@ -9,7 +9,7 @@ import pytest
 
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.errors import PolicyError
-from anonkit.pipeline.surrogates import numbered, refuse_taken_name, shown_rows, shows_surrogates
+from anonkit.pipeline.derived_columns import numbered, refuse_taken_name, shown_rows, shows_surrogates
 from anonkit.policy.declaration import Policy
 from anonkit.policy.person_candidates import SURROGATE, PersonRows
 from anonkit.randomness import Randomness

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from anonkit.bundle.private_files import PrivateFolder
-from anonkit.domains.domain_codes import codes_of_cells
+from anonkit.domains.cell_values import codes_of_cells
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.errors import PolicyError
 from anonkit.methods import make_method

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.domains.grid_cells import cell_name
+from anonkit.domains.named_parts import cell_name
 from anonkit.errors import MissingDependencyError, PolicyError
 from anonkit.policy.declaration import Policy
 from anonkit.policy.declared_cells import place_cells, settling

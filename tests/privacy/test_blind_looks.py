@@ -22,10 +22,8 @@ import pytest
 import anonkit.report.document
 from anonkit.cli import anonkit as command
 from anonkit.cli.boundary import run
-from anonkit.dp_trees.marginals.noisy_readings import private_best, private_tree
-from anonkit.mechanisms.discrete_gaussian import gaussian_counts
-from anonkit.mechanisms.discrete_laplace import noisy_counts
-from anonkit.mechanisms.private_selection import exponential_mechanism, permute_and_flip
+from anonkit.dp_trees.marginals.measurement_plan import private_best, private_tree
+from anonkit.mechanisms.exact_samplers import exponential_mechanism, gaussian_counts, noisy_counts, permute_and_flip
 from anonkit.methods import method_class
 from anonkit.methods.dp_nb import DPNB
 from anonkit.parameters import parameters_of

@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import anonkit
-from anonkit.domains.domain_codes import cell_keys, codes_of_cells, labels_of_cells
+from anonkit.domains.cell_values import cell_keys, codes_of_cells, labels_of_cells
 from anonkit.domains.number_bins import Categories, Grid
 from anonkit.dp_trees.aggregates import cell_sums
 from anonkit.dp_trees.release import coded_rows

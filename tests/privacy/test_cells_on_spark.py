@@ -14,14 +14,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import anonkit
-from anonkit.domains.domain_codes import cell_keys
+from anonkit.domains.cell_values import cell_keys
 from anonkit.dp_trees.release.coded_rows import CodeRows, UnitKeys, first_rows_of_units
 from anonkit.dp_trees.release.declared_schema import schema_of
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.policy.column_declarations import Column, ColumnType, Missing, Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import public_domains
-from anonkit.published.tree_attributes import Split
+from anonkit.published.tree_model import Split
 from tests.contract.test_methods import CENTRAL, QUICK, RANDOMIZED
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]

@@ -23,7 +23,7 @@ import anonkit.dp_trees.split_selection
 from anonkit.checks.validation import validate
 from anonkit.dp_trees.split_selection import ENTROPY, GINI, MAX_CLASS
 from anonkit.errors import GuaranteeError, InternalError, ReleaseFormatError
-from anonkit.mechanisms.query_sensitivity import sensitivity_of
+from anonkit.mechanisms.accounting import sensitivity_of
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 from tests.dp_trees import test_split_selection as scores
@@ -138,9 +138,9 @@ def mutate(monkeypatch: pytest.MonkeyPatch, mutant: Mutant) -> None:
 
 RULE = "anonkit.dp_trees.additive_model.stacked:StackedPlan."
 FOUND = "anonkit.dp_trees.additive_model.pair_prequeries:PairFindings."
-SENSITIVITY = "anonkit.mechanisms.query_sensitivity:"
-TRIPLES = "anonkit.dp_trees.marginals.triple_choice:"
-SPIKES = "anonkit.dp_trees.release.private_spikes:SpikeMethod."
+SENSITIVITY = "anonkit.mechanisms.accounting:"
+TRIPLES = "anonkit.dp_trees.marginals.private_choices:"
+SPIKES = "anonkit.dp_trees.release.private_searches:SpikeMethod."
 PAIR_QUESTIONS = "anonkit.dp_trees.additive_model.pair_prequeries:PairQuestions."
 REFUSED: dict[str, Mutant] = {
     # --- claims
@@ -186,7 +186,7 @@ REFUSED: dict[str, Mutant] = {
         where=SENSITIVITY + "sensitivity_of", old="of_best = STEPS", new="of_best = STEPS // 2", method="dp-marginals",
         parameters=LOOKED_FOR, policy=OF_MANY),
     "tables have twice what is left": Mutant(
-        where="anonkit.dp_trees.marginals.table_plan:plan_of", old="shares(left.whole(law)",
+        where="anonkit.dp_trees.marginals.measurement_plan:plan_of", old="shares(left.whole(law)",
         new="shares(2 * left.whole(law)", method="dp-marginals"),
     "what is paid for a triple is not taken off": Mutant(
         where=TRIPLES + "_spending", old="choice.left.after(units)", new="choice.left.after(0)", method="dp-marginals",
@@ -212,7 +212,7 @@ REFUSED: dict[str, Mutant] = {
         where=SENSITIVITY + "sensitivity_of", old="max(abs(low), abs(high))", new="max(abs(low), abs(high)) // 2",
         **AGGREGATES),
     "each measurement has all of epsilon": Mutant(
-        where="anonkit.dp_trees.aggregates.tidy_tables:AggregatePlan.draws",
+        where="anonkit.dp_trees.aggregate_tables:AggregatePlan.draws",
         old="in zip(self.measurements, parts,", new="in zip(self.measurements, [units] * len(parts),", **AGGREGATES),
     "intervals of counts are half as wide": Mutant(
         where="anonkit.published.aggregates:_Counts.__call__", old="float(count - far), float(count + far)",
@@ -238,14 +238,14 @@ REFUSED: dict[str, Mutant] = {
         where="anonkit.dp_trees.plan:_times", old="if trees == 1:", new="if trees >= 1:", method="diffprf",
         parameters={"rows": "shared", "trees": 3}),
     "trees on the same rows get all": Mutant(
-        where="anonkit.dp_trees.tree_rows:Shared.path_units", old="units_of(epsilon) // self.trees",
+        where="anonkit.dp_trees.plan:Shared.path_units", old="units_of(epsilon) // self.trees",
         new="units_of(epsilon)",
         method="diffprf", parameters={"rows": "shared", "trees": 3}),
     "copies of a bootstrap cost nothing": Mutant(
         where="anonkit.mechanisms.accounting:copies_loss", old="* bootstrap.trees)", new="* 1)", method="diffprfs",
         parameters={"trees": 3}),
     "a bootstrap spends what it likes": Mutant(
-        where="anonkit.dp_trees.tree_rows:PoissonBootstrap.path_units", old="while self._loss(units) > epsilon:",
+        where="anonkit.dp_trees.plan:PoissonBootstrap.path_units", old="while self._loss(units) > epsilon:",
         new="units *= 2\n    while self._loss(units) > 4 * epsilon:", method="diffprfs", parameters={"trees": 3}),
     "the bootstrap is not told": Mutant(
         where="anonkit.mechanisms.accounting:Accounting.composition", old="bootstrap=self.bootstrap",
@@ -295,7 +295,7 @@ REFUSED: dict[str, Mutant] = {
         where=RULE + "histogram_loss", old="units=self._units[1]", new="units=sum(self._units)",
         method="dp-forest", parameters=GAUSSIAN_HISTOGRAMS),
     "replaced rows of a unit lose the rho of one": Mutant(
-        where="anonkit.dp_trees.marginals.remaining_budget:RemainingBudget.squared",
+        where="anonkit.dp_trees.marginals.measurement_plan:RemainingBudget.squared",
         old="changed_squared(self.rows_per_unit", new="changed_squared(1",
         method="dp-forest", parameters=GAUSSIAN_HISTOGRAMS),
     "a delta that may be spent is not promised": Mutant(
@@ -371,7 +371,8 @@ REFUSED: dict[str, Mutant] = {
         where=SPIKES + "after_spikes", old="* self.changed_rows, 1 << 52)", new="* self.rows_per_unit, 1 << 52)",
         method="dp-forest", policy=OF_STEPS, parameters={"adjacency": "replace"}),
     "every row is counted twice in a search": Mutant(
-        where="anonkit.dp_trees.release.private_spikes:candidate_counts", old="[np.bincount(", new="[2 * np.bincount(",
+        where="anonkit.dp_trees.release.private_searches:candidate_counts",
+        old="[np.bincount(", new="[2 * np.bincount(",
         method="dp-nb", policy=OF_STEPS),
     # --- counting
     "every row is counted twice in a table": Mutant(
@@ -386,12 +387,12 @@ REFUSED: dict[str, Mutant] = {
         new="2 * np.concatenate(histograms)",
         method="dp-forest"),
     "every row is in two trees": Mutant(
-        where="anonkit.dp_trees.tree_rows:Disjoint.groups",
+        where="anonkit.dp_trees.plan:Disjoint.groups",
         old="yield answered_attribute(key, _TREE_STREAM, first_row, n_rows, self.trees), None",
         new="yield from [(answered_attribute(key, _TREE_STREAM, first_row, n_rows, self.trees), None)] * 2",
         method="edprf", parameters={"trees": 3}),
     "every row is in a tree twice": Mutant(
-        where="anonkit.dp_trees.tree_rows:Shared.groups", old="for tree in range(self.trees):",
+        where="anonkit.dp_trees.plan:Shared.groups", old="for tree in range(self.trees):",
         new="for tree in [*range(self.trees), 0]:", method="diffprf", parameters={"rows": "shared", "trees": 3}),
     "every row is in its node twice": Mutant(
         where="anonkit.dp_trees.questions:_add_keys", old="1 if weights is None",
@@ -427,11 +428,11 @@ REFUSED: dict[str, Mutant] = {
 
 HARMLESS: dict[str, Mutant] = {
     "Gaussian noise is drawn where Laplace noise is less": Mutant(
-        where="anonkit.budget_rules.forest_rule:gaussian_histograms",
+        where="anonkit.budget_rules.tree_rule:gaussian_histograms",
         old="return min(_MORE * quiet, attributes) if quiet > planned else 0", new="return attributes",
         method="dp-forest", parameters={**GAUSSIAN_HISTOGRAMS, "n_rows": 2}),
     "a pair is chosen wherever there is one": Mutant(
-        where="anonkit.budget_rules.forest_rule:choice_share", old="return rounded if rounded <= _MOST_CHOICE",
+        where="anonkit.budget_rules.tree_rule:choice_share", old="return rounded if rounded <= _MOST_CHOICE",
         new="return min(rounded, _MOST_CHOICE) if pairs", method="dp-forest", parameters=DROWNED, policy=OF_MANY),
     "a value is a spike at half of the threshold": Mutant(
         where="anonkit.budget_rules.spike_rule:threshold_of", old="return max(by_chance,",
@@ -443,10 +444,10 @@ HARMLESS: dict[str, Mutant] = {
         where="anonkit.budget_rules.spike_rule:spike_units", old="units * SPIKES_SHARE", new="5 * units * SPIKES_SHARE",
         method="dp-tree", policy=OF_STEPS),
     "a calibration is not taken from the counts": Mutant(
-        where="anonkit.budget_rules.forest_rule:rule_for", old="else counts - slope", new="else counts",
+        where="anonkit.budget_rules.tree_rule:rule_for", old="else counts - slope", new="else counts",
         method="dp-forest", parameters=CALIBRATED, policy=OF_MANY),
     "trees are as deep as they may be": Mutant(
-        where="anonkit.budget_rules.forest_rule:rule_for", old="depth = max(depth, ", new="depth = max(depth, 8, ",
+        where="anonkit.budget_rules.tree_rule:rule_for", old="depth = max(depth, ", new="depth = max(depth, 8, ",
         method="dp-forest"),
 }  # fmt: skip
 """Mutants of the budget rules, which methods and checks share: other tables or another division, and a true account."""
@@ -579,64 +580,64 @@ def people_are_capped() -> None:
 
 NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
     "noise of half the scale": (
-        Mutant(where="anonkit.mechanisms.discrete_laplace:discrete_laplace",
+        Mutant(where="anonkit.mechanisms.exact_samplers:discrete_laplace",
                old="geometric(n - filled + 8, rate, words)",
                new="geometric(n - filled + 8, 2 * rate, words)"), each_epsilon),
     "noise of one tail": (
-        Mutant(where="anonkit.mechanisms.discrete_laplace:discrete_laplace", old="np.where(negative, -size, size)",
+        Mutant(where="anonkit.mechanisms.exact_samplers:discrete_laplace", old="np.where(negative, -size, size)",
                new="np.where(negative, size, size)"), each_epsilon),
     "noise with its tail cut": (
-        Mutant(where="anonkit.mechanisms.discrete_laplace:discrete_laplace",
+        Mutant(where="anonkit.mechanisms.exact_samplers:discrete_laplace",
                old="np.where(negative, -size, size)[accepted]",
                new="np.clip(np.where(negative, -size, size), -2, 2)[accepted]"), each_epsilon),
     "noise with a bias": (
-        Mutant(where="anonkit.mechanisms.discrete_laplace:discrete_laplace", old="= values\n", new="= values + 1\n"),
+        Mutant(where="anonkit.mechanisms.exact_samplers:discrete_laplace", old="= values\n", new="= values + 1\n"),
         each_epsilon),
     "Laplace noise at the rate of Gaussian noise": (
-        Mutant(where="anonkit.dp_trees.additive_model.histogram_noise:HistogramNoise.added",
+        Mutant(where="anonkit.dp_trees.additive_model.combination:HistogramNoise.added",
                old="gaussian_counts if", new="noisy_counts if"),
         lambda: histograms.test_what_is_made_of_the_counts_is_told_the_variance_of_their_noise(1 << 44)),
     "Gaussian noise is taken for Laplace noise of its rate": (
-        Mutant(where="anonkit.dp_trees.additive_model.histogram_noise:HistogramNoise.scale",
+        Mutant(where="anonkit.dp_trees.additive_model.combination:HistogramNoise.scale",
                old="if self.draw.law == GAUSSIAN:", new="if False:"),
         lambda: histograms.test_what_is_made_of_the_counts_is_told_the_variance_of_their_noise(1 << 44)),
     "a zero of either sign": (
-        Mutant(where="anonkit.mechanisms.discrete_laplace:discrete_laplace", old="~(negative & (size == 0))",
+        Mutant(where="anonkit.mechanisms.exact_samplers:discrete_laplace", old="~(negative & (size == 0))",
                new="size >= 0"), each_epsilon),
     "one noise for all counts": (
-        Mutant(where="anonkit.mechanisms.discrete_laplace:noisy_counts", old="noise.reshape(counts.shape)",
+        Mutant(where="anonkit.mechanisms.exact_samplers:noisy_counts", old="noise.reshape(counts.shape)",
                new="noise[0]"), laplace.test_counts_keep_their_shape_and_are_right_on_average),
     "counts are scaled by two": (
-        Mutant(where="anonkit.mechanisms.discrete_laplace:noisy_counts", old="counts + noise",
+        Mutant(where="anonkit.mechanisms.exact_samplers:noisy_counts", old="counts + noise",
                new="2 * counts + noise"),
         laplace.test_counts_keep_their_shape_and_are_right_on_average),
     "nobody's rows are limited": (
         Mutant(where="anonkit.dp_trees.release.declared_schema:CentralMethod.used_rows", old="if policy.unit is None:",
                new="if True:"), people_are_capped),
     "coins without a fraction": (
-        Mutant(where="anonkit.mechanisms.discrete_laplace:_coins",
+        Mutant(where="anonkit.mechanisms.exact_samplers:_coins",
                old="alive = np.flatnonzero(_exp_fraction(fraction, words))", new="alive = np.arange(fraction.size)"),
         chooses(selection.permute_and_flip, selection.law_of_permute_and_flip)),
     "permute-and-flip at twice the rate": (
-        Mutant(where="anonkit.mechanisms.private_selection:permute_and_flip", old="bernoulli_exp(gap, rate, words)",
+        Mutant(where="anonkit.mechanisms.exact_samplers:permute_and_flip", old="bernoulli_exp(gap, rate, words)",
                new="bernoulli_exp(gap, 2 * rate, words)"),
         chooses(selection.permute_and_flip, selection.law_of_permute_and_flip)),
     "the first head is taken": (
-        Mutant(where="anonkit.mechanisms.private_selection:_uniform_member",
+        Mutant(where="anonkit.mechanisms.exact_samplers:_uniform_member",
                old="words.below(heads.sum(axis=1, dtype=np.int64))",
                new="np.zeros(len(heads), dtype=np.int64)"),
         chooses(selection.permute_and_flip, selection.law_of_permute_and_flip)),
     "the exponential mechanism at twice the rate": (
-        Mutant(where="anonkit.mechanisms.private_selection:exponential_mechanism", old="proposed], rate, words)",
+        Mutant(where="anonkit.mechanisms.exact_samplers:exponential_mechanism", old="proposed], rate, words)",
                new="proposed], 2 * rate, words)"),
         chooses(selection.exponential_mechanism, selection.law_of_exponential)),
     "the exponential mechanism keeps what it proposes": (
-        Mutant(where="anonkit.mechanisms.private_selection:exponential_mechanism",
+        Mutant(where="anonkit.mechanisms.exact_samplers:exponential_mechanism",
                old="bernoulli_exp(gap[left[:, np.newaxis], proposed], rate, words)",
                new="bernoulli_exp(0 * gap[left[:, np.newaxis], proposed], rate, words)"),
         chooses(selection.exponential_mechanism, selection.law_of_exponential)),
     "weights are forgotten": (
-        Mutant(where="anonkit.mechanisms.private_selection:exponential_mechanism",
+        Mutant(where="anonkit.mechanisms.exact_samplers:exponential_mechanism",
                old="1 if weights is None else weights, 0",
                new="1, 0"), selection.test_weighted_candidates_are_drawn_by_weight_and_score),
     "an entropy is steeper beyond its rows": (

@@ -192,12 +192,13 @@ MUTANTS = {
     "the choice is made at twice the rate": Mutant(
         where="anonkit.methods.safepub:_chosen", old="choice.rate", new="2 * choice.rate"),
     "half as many rows more are drawn": Mutant(
-        where="anonkit.k_anonymity.sampled_rows:DrawRows.__call__", old="< self.sampled)", new="< 1.5 * self.sampled)"),
+        where="anonkit.k_anonymity.generalization_schemes:DrawRows.__call__",
+        old="< self.sampled)", new="< 1.5 * self.sampled)"),
     "classes of one row less are shown": Mutant(
         where="anonkit.methods.safepub:SafePub.release", old="small_classes(sampled_rows, draw.schema.names, k)",
         new="small_classes(sampled_rows, draw.schema.names, k - 1)"),
     "rows that do not count are counted": Mutant(
-        where="anonkit.k_anonymity.sampled_rows:_that_count", old="sizes - needed", new="sizes"),
+        where="anonkit.k_anonymity.generalization_schemes:_that_count", old="sizes - needed", new="sizes"),
 }  # fmt: skip
 
 

@@ -23,14 +23,14 @@ REFUSED = {
         new="Fraction(self.epsilon) * 2 * SEARCH_SHARE"),
     "the choice costs nothing": Mutant(where=METHOD + "_units", old=" - draw_units(choice)", new=""),
     "a row moves scores with a target in one direction": Mutant(
-        where="anonkit.mechanisms.query_sensitivity:sensitivity_of", old="2 if has_target else 1", new="1"),
+        where="anonkit.mechanisms.accounting:sensitivity_of", old="2 if has_target else 1", new="1"),
     "k is one less than delta needs": Mutant(
         where=METHOD + "_sampling_words", old="class_size(sampled, units, self.delta, self.k)",
         new="class_size(sampled, units, self.delta, self.k) - 1"),
     "delta is a thousandth": Mutant(
-        where="anonkit.mechanisms.sampling_threshold:delta_of", old="return worst", new="return worst / 1000"),
+        where="anonkit.mechanisms.privacy_amplification:delta_of", old="return worst", new="return worst / 1000"),
     "delta is that of few classes": Mutant(
-        where="anonkit.mechanisms.sampling_threshold:_worst_of", old="1 - math.exp(loss)",
+        where="anonkit.mechanisms.privacy_amplification:_worst_of", old="1 - math.exp(loss)",
         new="1 - 2 * math.exp(loss)"),
     "classes of a third of the size are shown": Mutant(
         where=METHOD + "release", old='engine.small_classes(sampled_rows, draw.schema.names, k)',
@@ -82,10 +82,10 @@ def _one_row_moves_scores() -> None:
 
 LAWS: dict[str, tuple[Mutant, Callable[[], None]]] = {
     "twice as many rows are drawn": (
-        Mutant(where="anonkit.k_anonymity.sampled_rows:DrawRows.__call__", old="< self.sampled)",
+        Mutant(where="anonkit.k_anonymity.generalization_schemes:DrawRows.__call__", old="< self.sampled)",
                new="< 2 * self.sampled)"), drawn.test_a_class_is_shown_by_the_binomial_law_from_k_on),
     "a score counts each row twice": (
-        Mutant(where="anonkit.k_anonymity.sampled_rows:_class_score", old="whole << STEP_BITS",
+        Mutant(where="anonkit.k_anonymity.generalization_schemes:_class_score", old="whole << STEP_BITS",
                new="2 * whole << STEP_BITS"), _one_row_moves_scores),
 }  # fmt: skip
 

@@ -9,13 +9,10 @@ import numpy as np
 import pytest
 
 from anonkit.auditing.epsilon_audit import EpsilonBound, lower_bound_over_inputs
-from anonkit.mechanisms.code_randomizers import KaryRandomizer, randomizer_of
-from anonkit.mechanisms.number_randomizer import NumberRandomizer
-from anonkit.published.channels.band_response import BandResponse
-from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.mechanisms.randomizers import KaryRandomizer, NumberRandomizer, randomizer_of
+from anonkit.published.channels.category_channels import RandomizedResponse, SetResponse
+from anonkit.published.channels.number_channels import PUBLISHED, BandResponse, TransformedResponse
 from anonkit.published.channels.response_channel import Channel, ResponseMatrix
-from anonkit.published.channels.set_response import SetResponse
-from anonkit.published.channels.transformed_response import PUBLISHED, TransformedResponse
 from anonkit.published.exact_losses import worst_ratio
 from anonkit.randomized_response.number_response import best_category_response
 from anonkit.randomness import Randomness, keyed_words

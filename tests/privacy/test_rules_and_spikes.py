@@ -23,7 +23,7 @@ from anonkit.domains.rounding_grid import WholeValues
 from anonkit.dp_trees.release.synthetic_rows import PieceSampler, RuledRows
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.errors import GuaranteeError, InternalError
-from anonkit.mechanisms.discrete_laplace import UniformStream
+from anonkit.mechanisms.exact_samplers import UniformStream
 from anonkit.mechanisms.noisy_histograms import rows_by_class
 from anonkit.methods import make_method
 from anonkit.methods.dp_nb import DPNB, ClassRows

@@ -22,15 +22,14 @@ import anonkit
 from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.dp_trees.grower import grow
-from anonkit.dp_trees.plan import Plan
+from anonkit.dp_trees.plan import Plan, TreeRows
 from anonkit.dp_trees.release.tree_releases import TreeMethod
 from anonkit.dp_trees.split_selection import SCORES
 from anonkit.dp_trees.taxonomy_specialization import specialize
-from anonkit.dp_trees.tree_rows import TreeRows
 from anonkit.methods import make_method
 from anonkit.policy.column_declarations import Column, Missing, Role
 from anonkit.policy.declaration import Policy
-from anonkit.published.statements.draws import Bootstrap
+from anonkit.published.statements.noise_statement import Bootstrap
 from anonkit.published.tree_model import Node, PublishedForest
 from anonkit.randomness import Randomness
 from tests.dp_trees.tables import counter_of

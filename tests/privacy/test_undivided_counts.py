@@ -22,9 +22,9 @@ from anonkit.dp_trees.grower import grow
 from anonkit.dp_trees.plan import Leaves, Plan
 from anonkit.dp_trees.release.tree_releases import GrownTrees
 from anonkit.dp_trees.split_selection import Chosen, NoisyCounts, Tables, Terms
-from anonkit.mechanisms.discrete_laplace import UniformStream
+from anonkit.mechanisms.exact_samplers import UniformStream
 from anonkit.methods import make_method
-from anonkit.published.tree_attributes import TreeSchema
+from anonkit.published.tree_model import TreeSchema
 from anonkit.randomness import Randomness
 from tests.dp_trees.tables import attribute, counter_of, schema_of
 

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.domains.domain_codes import codes_of_cells
+from anonkit.domains.cell_values import codes_of_cells
 from anonkit.domains.number_bins import Categories
 from anonkit.dp_trees.release.synthetic_rows import column_entries, described
 from anonkit.parameters import parameter
@@ -26,7 +26,7 @@ from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.public_domains import CategoricalAttribute, public_domains
 from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
-from anonkit.published.released_cells import labelled
+from anonkit.published.released_codes import labelled
 from anonkit.randomness import Randomness
 from anonkit.report.blocks import Budget, Expense
 

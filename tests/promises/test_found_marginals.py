@@ -31,8 +31,7 @@ from anonkit.engines import LocalEngine
 from anonkit.errors import PolicyError
 from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.store import Ledger
-from anonkit.mechanisms.discrete_gaussian import gaussian_counts
-from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
+from anonkit.mechanisms.exact_samplers import UniformStream, gaussian_counts, noisy_counts
 from anonkit.methods.dp_marginals import DPMarginals
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.shuffle_amplification import default_delta
+from anonkit.mechanisms.privacy_amplification import default_delta
 from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.promises.guarantee import (

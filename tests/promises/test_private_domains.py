@@ -260,7 +260,7 @@ def test_what_fails_before_a_domain_is_looked_for_is_not_charged(
     def fail(*args: object, **kwargs: object) -> None:
         raise KeyError("out of range")
 
-    monkeypatch.setattr("anonkit.dp_trees.release.private_domains.DomainSearch.found", fail)
+    monkeypatch.setattr("anonkit.dp_trees.release.private_searches.DomainSearch.found", fail)
     with pytest.raises(KeyError):
         anonkit.release(
             table(4), method="dp-nb", target="ill", domains_from_data=True, epsilon=3.0, delta=1e-4,

@@ -19,14 +19,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from anonkit.budget_rules.model_queries import TABLE
+from anonkit.dp_trees.plan import PoissonBootstrap
 from anonkit.dp_trees.release.declared_schema import CentralMethod
-from anonkit.dp_trees.tree_rows import PoissonBootstrap
 from anonkit.errors import GuaranteeError
 from anonkit.mechanisms.accounting import Accounting
 from anonkit.methods import method_class, method_names
 from anonkit.policy.column_declarations import Column, Missing, Role
 from anonkit.policy.declaration import Policy
-from anonkit.published.statements.draws import Draw
+from anonkit.published.statements.noise_statement import Draw
 from tests.mechanisms.test_private_selection import law_of_exponential, law_of_permute_and_flip
 from tests.privacy.mutation import Mutant, in_place
 from tests.proofs.transcripts import Drawn, Replay, law, loss_of, replay

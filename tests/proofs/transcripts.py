@@ -35,9 +35,9 @@ import pytest
 import anonkit
 from anonkit.bundle.stored_release import Release
 from anonkit.dp_trees import split_selection
-from anonkit.mechanisms import discrete_laplace, private_selection
-from anonkit.mechanisms.discrete_laplace import UniformStream
-from anonkit.published.statements.draws import EXPONENTIAL, PERMUTE_AND_FLIP
+from anonkit.mechanisms import exact_samplers
+from anonkit.mechanisms.exact_samplers import UniformStream
+from anonkit.published.statements.noise_statement import EXPONENTIAL, PERMUTE_AND_FLIP
 from anonkit.randomness import Randomness
 from anonkit.report import document
 
@@ -149,7 +149,7 @@ def standing_clock() -> Iterator[None]:
 def met(transcript: Transcript) -> Iterator[None]:
     """Put the transcript in place of every mechanism, wherever the package holds it."""
     _load_methods()
-    law_of_noise = discrete_laplace.noisy_counts
+    law_of_noise = exact_samplers.noisy_counts
 
     def noisy_counts(counts: Any, rate: int, words: Any) -> np.ndarray:
         exact = np.asarray(counts, dtype=np.int64)
@@ -175,9 +175,9 @@ def met(transcript: Transcript) -> Iterator[None]:
         return choose
 
     in_place = {
-        discrete_laplace.noisy_counts: noisy_counts,
-        private_selection.permute_and_flip: chooser(PERMUTE_AND_FLIP),
-        private_selection.exponential_mechanism: chooser(EXPONENTIAL),
+        exact_samplers.noisy_counts: noisy_counts,
+        exact_samplers.permute_and_flip: chooser(PERMUTE_AND_FLIP),
+        exact_samplers.exponential_mechanism: chooser(EXPONENTIAL),
     }
     with pytest.MonkeyPatch.context() as patch:
         for module in [each for key, each in sys.modules.items() if key.startswith("anonkit.")]:

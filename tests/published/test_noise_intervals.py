@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from anonkit.checks.noise_laws import Noise, law_of_noise
+from anonkit.checks.central_noise import Noise, law_of_noise
 from anonkit.published.noise_intervals import gaussian_margin
 from anonkit.published.noisy_tables import GAUSSIAN, noise_variance
 

@@ -10,11 +10,9 @@ import pytest
 
 from anonkit.domains.number_bins import Categories, Grid
 from anonkit.errors import ParameterError, ReleaseFormatError
-from anonkit.published.channels.band_response import BandResponse
-from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.category_channels import RandomizedResponse, SetResponse
+from anonkit.published.channels.number_channels import PUBLISHED, BandResponse, TransformedResponse
 from anonkit.published.channels.response_channel import ResponseMatrix
-from anonkit.published.channels.set_response import SetResponse
-from anonkit.published.channels.transformed_response import PUBLISHED, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 
 COLOURS = Categories(values=("red", "blue"), has_missing=True)

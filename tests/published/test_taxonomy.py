@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from anonkit.domains.number_bins import Categories, Grid
 from anonkit.errors import ParameterError
-from anonkit.published.tree_attributes import Attribute, Split, Taxonomy
+from anonkit.published.tree_model import Attribute, Split, Taxonomy
 
 PATHS = (
     ("private", "private", "work"),

@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonkit.published.channels.band_response import BandResponse
-from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.category_channels import MOST_PAIRS, RandomizedResponse, SetResponse
+from anonkit.published.channels.number_channels import BandResponse
 from anonkit.published.channels.response_channel import TruthOrBlind
-from anonkit.published.channels.set_response import MOST_PAIRS, SetResponse
 from anonkit.randomized_response.number_response import (
     BINS,
     best_category_response,

@@ -18,7 +18,7 @@ from anonkit.errors import ParameterError, PolicyError
 from anonkit.methods.errph import ERRPH
 from anonkit.methods.ppnb import PPNB
 from anonkit.policy.declaration import Policy
-from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.category_channels import RandomizedResponse
 from anonkit.published.channels.response_channel import ResponseMatrix
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
 from anonkit.randomized_response.randomized_draft import AnswerAccounting

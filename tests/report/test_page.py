@@ -30,11 +30,11 @@ from anonkit.errors import ReleaseFormatError
 from anonkit.promises.anonymous_classes import Diversity, KAnonymity
 from anonkit.promises.guarantee import BY_CONSTRUCTION, Check, NoGuarantee
 from anonkit.randomness import SECURE, SEEDED
+from anonkit.report.block_words import SHOWN_VALUES
 from anonkit.report.charts import safe_text
 from anonkit.report.document import build_report
 from anonkit.report.page import SHOWN_BARS, label_legend, render_page
 from anonkit.report.schemas import report_schema
-from anonkit.report.tabulation import SHOWN_VALUES
 
 Report = dict[str, Any]
 

@@ -23,7 +23,7 @@ import pytest
 import anonkit.utility.learning_process as module
 from anonkit import cli
 from anonkit.domains.coded_columns import CodedColumn
-from anonkit.k_anonymity.search.soft_labels import soft_labels
+from anonkit.k_anonymity.search.out_of_sample_predictions import soft_labels
 from anonkit.utility.bagged_trees import grow_trees
 from anonkit.utility.learning_process import (
     BlockedImports,

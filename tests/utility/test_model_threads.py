@@ -10,15 +10,24 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 from threadpoolctl import threadpool_info
 
-from anonkit.utility import consumer_models, number_models
+from anonkit.utility import consumer_models
 
 pytestmark = pytest.mark.untraced
 
 N = 400
 
 
-@pytest.mark.parametrize("module", [consumer_models, number_models], ids=["classes", "numbers"])
-def test_models_of_few_rows_work_in_one_thread(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("boosted", "score", "target"),
+    [
+        ("_boosted_classifier", consumer_models.scores_of_models, "y"),
+        ("_boosted_regressor", consumer_models.scores_of_number_models, "z"),
+    ],
+    ids=["classes", "numbers"],
+)
+def test_models_of_few_rows_work_in_one_thread(
+    boosted: str, score: Any, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """While boosted trees are fitted no OpenMP library has more; afterwards all have what they had."""
 
     def threads() -> list[int]:
@@ -26,7 +35,7 @@ def test_models_of_few_rows_work_in_one_thread(module: Any, monkeypatch: pytest.
 
     HistGradientBoostingRegressor(max_iter=1).fit(np.zeros((30, 1)), np.arange(30.0))  # its library is loaded
     before, seen = threads(), []
-    make = module._boosted
+    make = getattr(consumer_models, boosted)
 
     def noted() -> Any:
         model = make()
@@ -36,13 +45,8 @@ def test_models_of_few_rows_work_in_one_thread(module: Any, monkeypatch: pytest.
         )
         return model
 
-    monkeypatch.setattr(module, "_boosted", noted)
+    monkeypatch.setattr(consumer_models, boosted, noted)
     rows = pa.table({"x": list(range(N)), "y": ["ab"[at % 2] for at in range(N)], "z": [at % 7 for at in range(N)]})
-    score, target = (
-        (consumer_models.scores_of_models, "y")
-        if module is consumer_models
-        else (number_models.scores_of_number_models, "z")
-    )
 
     assert score(rows, rows.slice(100), target)
     assert seen

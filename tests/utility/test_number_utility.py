@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from anonkit.utility.class_utility import RowsAsReleased
-from anonkit.utility.number_models import MEAN, numbers_of, scored, scores_of_number_models
+from anonkit.utility.consumer_models import MEAN, numbers_of, scored, scores_of_number_models
 from anonkit.utility.number_utility import number_for_all_rows, number_utility
 
 RANDOM = np.random.default_rng(7)

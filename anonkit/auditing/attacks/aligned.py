@@ -20,20 +20,18 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anonkit.auditing.attacks.attack_evidence import Values, codes_in
-from anonkit.domains.grid_cells import code_of_index
+from anonkit.domains.named_parts import code_of_index
 from anonkit.domains.number_bins import Categories, Grid
 from anonkit.engines import open_engine
 from anonkit.errors import AnonkitError
-from anonkit.mechanisms.answered_attributes import ANSWERED_STREAM, answered_attribute
-from anonkit.mechanisms.code_randomizers import randomizer_of
-from anonkit.mechanisms.number_randomizer import NumberRandomizer
+from anonkit.mechanisms.randomizers import ANSWERED_STREAM, NumberRandomizer, answered_attribute, randomizer_of
 from anonkit.methods.mdav import groups_again
 from anonkit.protocols import Recodes
+from anonkit.published.channels.number_channels import TransformedResponse
 from anonkit.published.channels.response_channel import Channel
-from anonkit.published.channels.transformed_response import TransformedResponse
 from anonkit.published.randomized_table import FORMAT, PublishedTable
 from anonkit.published.recoding import GlobalRecoding, coarser_steps, recoding_from_dict
-from anonkit.published.released_cells import array_of_numbers
+from anonkit.published.released_codes import array_of_numbers
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

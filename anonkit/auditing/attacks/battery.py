@@ -13,8 +13,19 @@ import pyarrow as pa
 
 from anonkit.auditing.attacks.aligned import Aligned, align, identity
 from anonkit.auditing.attacks.attack_evidence import AttackColumn, Readings, Values, columns_of, evidence_for
-from anonkit.auditing.attacks.inference import Ballot, ObservedValue, Secret, Votes, right_about, votes_for
-from anonkit.auditing.attacks.singling_out import Linkage, link, membership, predicates, singled_out
+from anonkit.auditing.attacks.attack_kinds import (
+    Ballot,
+    Linkage,
+    ObservedValue,
+    Secret,
+    Votes,
+    link,
+    membership,
+    predicates,
+    right_about,
+    singled_out,
+    votes_for,
+)
 from anonkit.auditing.attacks.success_rates import Attack, LossBound, Rate, next_step
 from anonkit.documents import ReportPart
 from anonkit.errors import ParameterError, in_python

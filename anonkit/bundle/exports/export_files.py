@@ -31,7 +31,7 @@ from anonkit.bundle.atomic import Staging, finish, reason_of
 from anonkit.bundle.sql_names import table_parts
 from anonkit.errors import EngineError, ParameterError, ReleaseFormatError
 from anonkit.redaction import is_address, redacted
-from anonkit.report.descriptor import MEDIA_TYPES
+from anonkit.report.descriptors import MEDIA_TYPES
 
 BATCH_ROWS = 1 << 15
 """Rows in memory at a time."""

@@ -30,7 +30,6 @@ from itertools import combinations
 
 import numpy as np
 
-from anonkit.budget_rules.forest_rule import Rule, reading_share
 from anonkit.budget_rules.model_queries import ClassDependence, PairGain
 from anonkit.budget_rules.pair_rule import (
     MOST_CELLS,
@@ -41,20 +40,19 @@ from anonkit.budget_rules.pair_rule import (
     Places,
     choice_share_of,
 )
+from anonkit.budget_rules.tree_rule import Rule, reading_share
 from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import IntArray
 from anonkit.domains.number_bins import Grid
 from anonkit.dp_trees.grower import refuse_other_totals
 from anonkit.dp_trees.marginals.exact_tables import JointCounts, PairCounts, TripleCounts, error_of_independence
-from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout, Pair, Reading, Triple, reading_draw
+from anonkit.dp_trees.marginals.measurement_plan import ColumnLayout, Pair, Reading, Triple, reading_draw
 from anonkit.dp_trees.questions import Counter
-from anonkit.mechanisms.accounting import draw_epsilon, draw_units, rate_within
-from anonkit.mechanisms.discrete_laplace import UniformStream
-from anonkit.mechanisms.private_selection import permute_and_flip
-from anonkit.mechanisms.query_sensitivity import MANY_PAIRS, STEPS, sensitivity_of
-from anonkit.published.marginal_tables import MarginalSchema
-from anonkit.published.statements.draws import PERMUTE_AND_FLIP, Draw
-from anonkit.published.tree_attributes import TreeSchema
+from anonkit.mechanisms.accounting import MANY_PAIRS, STEPS, draw_epsilon, draw_units, rate_within, sensitivity_of
+from anonkit.mechanisms.exact_samplers import UniformStream, permute_and_flip
+from anonkit.published.noisy_tables import MarginalSchema
+from anonkit.published.statements.noise_statement import PERMUTE_AND_FLIP, Draw
+from anonkit.published.tree_model import TreeSchema
 from anonkit.randomness import Randomness
 
 READING = "dependence within classes"

@@ -17,15 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from anonkit.budget_rules.forest_rule import Rule, gaussian_histograms
 from anonkit.budget_rules.pair_rule import PairGrid
+from anonkit.budget_rules.tree_rule import Rule, gaussian_histograms
 from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import FloatArray, IntArray
 from anonkit.domains.number_bins import Grid
-from anonkit.dp_trees.additive_model.combination import Combination
-from anonkit.dp_trees.additive_model.histogram_noise import HistogramNoise, optimism_of
+from anonkit.dp_trees.additive_model.combination import Combination, HistogramNoise, optimism_of
 from anonkit.dp_trees.additive_model.pair_prequeries import PairFindings
-from anonkit.dp_trees.additive_model.synthetic_population import AgreedCounts, LeafProductModel, rows_by_class
 from anonkit.dp_trees.additive_model.weighting import (
     CalibrationStep,
     NoisyCalibration,
@@ -37,22 +35,20 @@ from anonkit.dp_trees.additive_model.weighting import (
     row_calibrations,
 )
 from anonkit.dp_trees.grower import Watch, grow, refuse_other_totals
-from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
-from anonkit.dp_trees.microdata import without_empty
-from anonkit.dp_trees.plan import Choices, NoisyClassCounts, Plan
+from anonkit.dp_trees.marginals.measurement_plan import RemainingBudget
+from anonkit.dp_trees.microdata import AgreedCounts, LeafProductModel, rows_by_class, without_empty
+from anonkit.dp_trees.plan import Choices, Disjoint, NoisyClassCounts, Plan
 from anonkit.dp_trees.questions import CodedBatch, Counter
 from anonkit.dp_trees.split_selection import JointSelection
-from anonkit.dp_trees.tree_rows import Disjoint
 from anonkit.mechanisms.accounting import Accounting, draw_units, rounded_up, shares, units_of
-from anonkit.mechanisms.discrete_laplace import UniformStream
+from anonkit.mechanisms.exact_samplers import UniformStream
 from anonkit.promises.guarantee import ADD_OR_REMOVE, changed_rows
-from anonkit.published.additive_scores import AdditiveScores, places_of, region_of_nodes
 from anonkit.published.column_means import Table
+from anonkit.published.count_evidence import AdditiveScores, places_of, region_of_nodes
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE, MISSING_ABOVE, format_of, is_faint, noise_variance
 from anonkit.published.one_thread import one_thread
-from anonkit.published.statements.draws import Draw
-from anonkit.published.tree_attributes import TreeSchema
-from anonkit.published.tree_model import FORMATS, PublishedForest
+from anonkit.published.statements.noise_statement import Draw
+from anonkit.published.tree_model import FORMATS, PublishedForest, TreeSchema
 from anonkit.randomness import Randomness
 
 _PIECE = 1 << 14

@@ -21,10 +21,10 @@ from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray
 from anonkit.domains.number_bins import Grid, NumberBins
 from anonkit.dp_trees.questions import CodedBatch
 from anonkit.mechanisms.accounting import rate_within
-from anonkit.mechanisms.discrete_laplace import UniformStream
+from anonkit.mechanisms.exact_samplers import UniformStream
 from anonkit.published.noisy_tables import LAPLACE, noise_variance
-from anonkit.published.statements.draws import Draw
-from anonkit.published.tree_attributes import TreeSchema
+from anonkit.published.statements.noise_statement import Draw
+from anonkit.published.tree_model import TreeSchema
 
 TARGET_SHARE = Fraction(1, 10)
 """Share of epsilon for the histogram of the target."""

@@ -27,11 +27,10 @@ from numpy.typing import NDArray
 from anonkit.budget_rules.model_queries import ClippedSum
 from anonkit.documents import ParamsPart
 from anonkit.domains.coded_columns import FloatArray, IntArray
-from anonkit.mechanisms.accounting import rate_within
-from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
-from anonkit.mechanisms.query_sensitivity import sensitivity_of
+from anonkit.mechanisms.accounting import rate_within, sensitivity_of
+from anonkit.mechanisms.exact_samplers import UniformStream, noisy_counts
 from anonkit.published.noisy_tables import LAPLACE
-from anonkit.published.statements.draws import Draw
+from anonkit.published.statements.noise_statement import Draw
 
 FEATURE_UNIT = 64
 """Features are in units of 1/64 of a natural logarithm."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from anonkit.domains.coded_columns import FloatArray, IntArray
 from anonkit.dp_trees.grower import refuse_other_totals
-from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout, Pair, Triple
+from anonkit.dp_trees.marginals.measurement_plan import ColumnLayout, Pair, Triple
 from anonkit.dp_trees.questions import CodedBatch, Counter
 
 

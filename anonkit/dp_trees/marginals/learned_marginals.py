@@ -21,18 +21,38 @@ from anonkit.budget_rules.marginal_rule import forest_of
 from anonkit.budget_rules.spike_rule import Amount
 from anonkit.domains.coded_columns import FloatArray, IntArray
 from anonkit.dp_trees.marginals.exact_tables import ExactTables
-from anonkit.dp_trees.marginals.mixture_rounding import in_units, number_totals, with_totals, without_values
-from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout, Pair, error_steps, private_best, private_tree
-from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
-from anonkit.dp_trees.marginals.table_fit import (
+from anonkit.dp_trees.marginals.measurement_plan import (
+    ColumnLayout,
+    Pair,
+    RemainingBudget,
+    TablePlan,
+    candidate_pairs,
+    error_steps,
+    names_of,
+    plan_of,
+    private_best,
+    private_tree,
+)
+from anonkit.dp_trees.marginals.mixture_fit import (
     Completion,
     Mixture,
     expected_squares,
     fitted_mixture,
+    in_units,
     moved_nearer,
+    number_totals,
     wanted_tables,
+    with_totals,
+    without_values,
 )
-from anonkit.dp_trees.marginals.table_plan import TablePlan, candidate_pairs, names_of, plan_of
+from anonkit.dp_trees.marginals.private_choices import (
+    ChosenTriple,
+    ViewChoice,
+    chosen_view,
+    forecast_of,
+    mixtures_of_triple,
+    with_triple,
+)
 from anonkit.dp_trees.marginals.tree_pairs import (
     Margins,
     MeasuredTable,
@@ -44,19 +64,27 @@ from anonkit.dp_trees.marginals.tree_pairs import (
     rows_of_tree,
     rows_per_class,
 )
-from anonkit.dp_trees.marginals.triple_choice import ChosenTriple, with_triple
-from anonkit.dp_trees.marginals.triple_mixture import mixtures_of_triple
-from anonkit.dp_trees.marginals.view_choice import ViewChoice, chosen_view, forecast_of
 from anonkit.dp_trees.questions import Counter
-from anonkit.mechanisms.discrete_gaussian import gaussian_counts
-from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
-from anonkit.mechanisms.private_selection import exponential_mechanism, permute_and_flip
-from anonkit.mechanisms.query_sensitivity import STEPS
-from anonkit.published.marginal_tables import OneWayTable, PairTable, TripleTable
-from anonkit.published.noisy_tables import LAPLACE, MISSING_ABOVE, is_faint, noise_variance
+from anonkit.mechanisms.accounting import STEPS
+from anonkit.mechanisms.exact_samplers import (
+    UniformStream,
+    exponential_mechanism,
+    gaussian_counts,
+    noisy_counts,
+    permute_and_flip,
+)
+from anonkit.published.noisy_tables import (
+    LAPLACE,
+    MISSING_ABOVE,
+    OneWayTable,
+    PairTable,
+    TripleTable,
+    is_faint,
+    noise_variance,
+)
 from anonkit.published.one_thread import one_thread
 from anonkit.published.product_mixtures import ClassMixture, ProductMixtures
-from anonkit.published.statements.draws import Draw
+from anonkit.published.statements.noise_statement import Draw
 from anonkit.randomness import Randomness
 
 _ROUNDS = 20

@@ -26,7 +26,7 @@ from itertools import starmap
 import numpy as np
 
 from anonkit.domains.coded_columns import FloatArray, IntArray
-from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout, Pair
+from anonkit.dp_trees.marginals.measurement_plan import ColumnLayout, Pair
 from anonkit.randomness import keyed_words
 
 _STRENGTHS = tuple(10.0**power for power in np.arange(-1.0, 4.5, 0.5))

@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.domains.domain_codes import cell_keys, codes_of_cells, labels_of_cells, refuse_kinds
+from anonkit.domains.cell_values import cell_keys, codes_of_cells, labels_of_cells, refuse_kinds
 from anonkit.domains.number_bins import UNKNOWN, Categories, NumberBins
 from anonkit.domains.rows_of_people import sampled_rows
 from anonkit.dp_trees.grower import refuse_other_totals
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch, Counter, Question, RowSums
 from anonkit.protocols import Engine, Source, is_too_large
-from anonkit.published.tree_attributes import Attribute
+from anonkit.published.tree_model import Attribute
 from anonkit.randomness import keyed_words
 
 CodedCount = Callable[[CodedBatch], NDArray[np.int64]]
@@ -236,7 +236,7 @@ def first_rows_of_units(engine: Engine, source: Source, unit: str, most: int) ->
 
     Privacy
     -------
-    The unit of a row follows from its own cell (`anonkit.domains.domain_codes`), and whether it is used depends on rows
+    The unit of a row follows from its own cell (`anonkit.domains.cell_values`), and whether it is used depends on rows
     of its own unit alone: leaving out a unit moves no other row. Rows without a unit are nobody's, and not used.
 
     Raises

@@ -22,7 +22,7 @@ from anonkit.policy.public_domains import NumericAttribute, PublicAttribute, Pub
 from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE, changed_rows
 from anonkit.promises.noise_promises import CentralDP
 from anonkit.protocols import Engine, Source
-from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
+from anonkit.published.tree_model import Attribute, Split, TreeSchema
 from anonkit.randomness import Randomness
 
 ADJACENCIES = {"add-or-remove": ADD_OR_REMOVE, "replace": REPLACE}

@@ -29,15 +29,14 @@ from anonkit.domains.coded_columns import IntArray
 from anonkit.domains.number_bins import Categories, Grid
 from anonkit.domains.public_rules import Follows, Never, PublicRules
 from anonkit.errors import ParameterError, PolicyError
-from anonkit.mechanisms.discrete_laplace import UniformStream
+from anonkit.mechanisms.exact_samplers import UniformStream
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.constraints import refuse_strange_constraints
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import NumericAttribute, public_attribute
 from anonkit.protocols import Engine, Source
-from anonkit.published.code_rules import CodeRules
 from anonkit.published.column_means import ColumnMean
-from anonkit.published.released_cells import cells_of_codes, places_of_cells, shown_domain
+from anonkit.published.released_codes import CodeRules, cells_of_codes, places_of_cells, shown_domain
 from anonkit.randomness import Randomness
 from anonkit.report.blocks import ReportColumn, column_entry
 

@@ -18,24 +18,22 @@ from anonkit.budget_rules.tree_rule import CUTS, FLIP, PAPER_TREES, RequestedTre
 from anonkit.domains.number_bins import Categories, named_classes, notes_on_bins
 from anonkit.dp_trees.grower import grow
 from anonkit.dp_trees.microdata import LeafCells, UniformRows, cells_of, label_of, rows_by_cell
-from anonkit.dp_trees.plan import Choices, LabelOnly, NoisyClassCounts, Plan
+from anonkit.dp_trees.plan import ROWS, Choices, LabelOnly, NoisyClassCounts, Plan
 from anonkit.dp_trees.questions import Counter
 from anonkit.dp_trees.release.coded_rows import counter_of
 from anonkit.dp_trees.release.declared_schema import CellMethod, bins_parameter, schema_of
 from anonkit.dp_trees.release.synthetic_rows import COUNT_COLUMN, PieceSampler, column_entries, described
 from anonkit.dp_trees.split_selection import LARGEST_TABLE, SCORES, CutThenAttribute, JointSelection, SplitSelection
-from anonkit.dp_trees.tree_rows import ROWS
 from anonkit.errors import PolicyError
 from anonkit.mechanisms.accounting import Accounting
-from anonkit.mechanisms.discrete_laplace import UniformStream
+from anonkit.mechanisms.exact_samplers import UniformStream
 from anonkit.parameters import check_integer
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import conditions_of, public_assumptions, public_domains
 from anonkit.promises.guarantee import Guarantee, NoGuarantee
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
-from anonkit.published.released_cells import labelled
-from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
-from anonkit.published.tree_model import PublishedForest
+from anonkit.published.released_codes import labelled
+from anonkit.published.tree_model import Attribute, PublishedForest, Split, TreeSchema
 from anonkit.randomness import Randomness
 
 

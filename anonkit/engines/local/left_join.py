@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from anonkit.documents import ReportPart, named
-from anonkit.domains.domain_codes import join_keys
+from anonkit.domains.cell_values import join_keys
 from anonkit.engines.reading.sources import carrier_type, from_carrier, grouped, to_carrier
-from anonkit.engines.writing.part_files import write_parquet
+from anonkit.engines.writing.parquet_files import write_parquet
 from anonkit.errors import EngineError
 
 if TYPE_CHECKING:

@@ -26,13 +26,20 @@ from anonkit.engines.local.spilling_counts import (
     people_of_combinations,
     small_combinations,
 )
-from anonkit.engines.reading.coded_tables import coded
-from anonkit.engines.reading.encoding import CategoryColumns, CategoryNumbering, Encoded, coded_column, encode
-from anonkit.engines.reading.listed_missing import listed_missing, listed_texts
+from anonkit.engines.reading.column_encoding import (
+    CategoryColumns,
+    CategoryNumbering,
+    Encoded,
+    coded,
+    coded_column,
+    encode,
+)
+from anonkit.engines.reading.declared_tables import listed_missing, listed_texts
 from anonkit.engines.reading.number_columns import reading_forms
 from anonkit.engines.reading.open_source import open_table
 from anonkit.engines.reading.parquet_tables import check_names
 from anonkit.engines.reading.sources import (
+    GeneratedSplits,
     LocalSource,
     ParquetRows,
     drained,
@@ -42,9 +49,8 @@ from anonkit.engines.reading.sources import (
     spilled_rows,
     table_source,
 )
-from anonkit.engines.reading.splits import GeneratedSplits
 from anonkit.engines.reading.text_cells import Kinds, Untyped, schema_of, type_table, typed_batches
-from anonkit.engines.writing.part_files import write_folder, write_parquet
+from anonkit.engines.writing.parquet_files import write_folder, write_parquet
 from anonkit.engines.writing.shuffling import row_words, shuffled
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import SEARCH_ROWS, BatchCount, BatchMap, ClassSizes, DrawPiece

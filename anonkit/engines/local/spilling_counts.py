@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.bundle.sql_names import alike_names, in_quotes
 from anonkit.domains.coded_columns import combine, distinct_in_groups
-from anonkit.engines.reading.encoding import Encoded
+from anonkit.engines.reading.column_encoding import Encoded
 from anonkit.engines.reading.sources import LocalSource, counted_type
 from anonkit.errors import EngineError
 from anonkit.protocols import COUNT, ClassSizes

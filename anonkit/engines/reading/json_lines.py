@@ -19,11 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pajson
 
-from anonkit.domains.domain_codes import cell_texts, exact_decimal
-from anonkit.engines.reading.canonical import canonical_array, canonical_type
+from anonkit.domains.cell_values import cell_texts, exact_decimal
+from anonkit.engines.reading.column_encoding import canonical_array, canonical_type
+from anonkit.engines.reading.declared_tables import listed_texts, without_listed
 from anonkit.engines.reading.delimited import TextFile
 from anonkit.engines.reading.failures import shielded, shielded_iterator
-from anonkit.engines.reading.listed_missing import listed_texts, without_listed
 from anonkit.engines.reading.number_columns import as_decimals, has_many_digits
 from anonkit.engines.reading.text_cells import TextCells, Untyped, UntypedCells
 from anonkit.errors import SourceError

@@ -27,8 +27,8 @@ import pyarrow.compute as pc
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
-from anonkit.domains.domain_codes import cell_texts, exact_decimal
-from anonkit.engines.reading.canonical import canonical_array, canonical_batches, canonical_schema, canonical_type
+from anonkit.domains.cell_values import cell_texts, exact_decimal
+from anonkit.engines.reading.column_encoding import canonical_array, canonical_batches, canonical_schema, canonical_type
 from anonkit.engines.reading.delimited import DELIMITERS, TextFile, open_delimited
 from anonkit.engines.reading.failures import shielded, shielded_iterator
 from anonkit.engines.reading.json_lines import open_json_lines

@@ -23,7 +23,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from anonkit.engines.reading.canonical import canonical_type
+from anonkit.engines.reading.column_encoding import canonical_type
 from anonkit.engines.reading.failures import shielded
 from anonkit.engines.reading.preambles import GivenLayout
 from anonkit.engines.reading.sources import ParquetPart, ParquetRows, not_parquet_table

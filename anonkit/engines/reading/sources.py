@@ -1,28 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables that can be read repeatedly: in memory, in Parquet files, or as a function of another table.
+"""Tables that can be read repeatedly, whole or by split: in memory, in Parquet files, or mapped from others.
 
-Streams of record batches, and the bound on the rows in memory at a time.
+Streams of record batches have a bound on the rows in memory at a time. Carrier types are the few Arrow types in which
+columns travel through an engine that lacks some of them. String columns with few distinct values are dictionary encoded
+on the way, which takes a fraction of the memory and of the time.
 
-Carrier types: the few Arrow types in which columns travel through an engine that lacks some of them.
-
-Dictionary encoding of string columns with few distinct values: a fraction of the memory and of the time.
+A split is read by one task, with the code of the local engine: there is one meaning of every cell, and the same row
+numbers in every engine. It is known by its number; what it holds depends on nothing but the files (or, for rows that
+are drawn, on a key).
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
+from pathlib import Path
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from anonkit.engines.reading.canonical import canonical_batches
+from anonkit.engines.reading.column_encoding import canonical_batches
 from anonkit.engines.reading.failures import shielded, shielded_iterator
 from anonkit.errors import EngineError, SourceError
-from anonkit.protocols import BatchCount, BatchMap
+from anonkit.protocols import BatchCount, BatchMap, DrawPiece
 
 BATCH_ROWS = 1 << 17
 
@@ -404,3 +408,140 @@ def spill_is_gone(error: Exception) -> EngineError:
 def not_parquet_table(shown: str) -> Callable[[Exception], SourceError]:
     """Return the explanation of a failure to read a Parquet file, under its name in messages."""
     return lambda _: SourceError(f"{shown} is not a readable Parquet table", "was it copied to its end?")
+
+
+SPLIT_ROWS = 1 << 18
+"""Rows of a task: little to do again when one is lost, enough to be worth starting it."""
+
+Numbered = tuple[pa.RecordBatch, int]
+"""A batch, and the number of its first row."""
+
+
+class TableSplits(Protocol):
+    """A table in pieces, numbered from 0; it can be pickled."""
+
+    @property
+    def n_splits(self) -> int:
+        """Number of pieces."""
+        ...
+
+    def read(self, split: int, columns: Sequence[str] | None = None) -> Iterator[Numbered]:
+        """Yield the rows of a piece, or some columns of them, in canonical form."""
+        ...
+
+
+@dataclass(frozen=True)
+class Range:
+    """Rows of one file: all row groups that begin in [start, stop)."""
+
+    part: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ParquetSplits:
+    """Files in their order, rows in the order of their file."""
+
+    files: ParquetRows
+    schema: pa.Schema
+    """Names and canonical types; the files may hold c0, c1, … as carriers for them."""
+    first_rows: Sequence[int]
+    """Number of the first row of each file."""
+    splits: Sequence[Sequence[Range]]
+    categories: Mapping[str, pa.Array] = field(default_factory=dict)
+    """The common categories of dictionary columns, in order; without them each batch has those of its file."""
+
+    @classmethod
+    def of(cls, files: ParquetRows, schema: pa.Schema, rows: int) -> ParquetSplits:
+        """Divide files into pieces of about so many rows: parts of large ones, several small ones together."""
+        splits: list[list[Range]] = []
+        left = 0
+        for number, part in enumerate(files.parts):
+            for start in range(0, part.n_rows, rows):
+                stop = min(start + rows, part.n_rows)
+                if stop - start > left:
+                    splits.append([])
+                    left = rows
+                splits[-1].append(Range(part=number, start=start, stop=stop))
+                left -= stop - start
+        first_rows = [0, *accumulate(part.n_rows for part in files.parts)][:-1]
+        return cls(files=files, schema=schema, first_rows=first_rows, splits=splits)
+
+    def by_file(self) -> ParquetSplits:
+        """Return the same rows in pieces that are a file each."""
+        whole = [[Range(part=number, start=0, stop=part.n_rows)] for number, part in enumerate(self.files.parts)]
+        return replace(self, splits=whole)
+
+    @property
+    def n_splits(self) -> int:
+        """Number of pieces."""
+        return len(self.splits)
+
+    def read(self, split: int, columns: Sequence[str] | None = None) -> Iterator[Numbered]:
+        """Yield the rows of a piece.
+
+        Raises
+        ------
+        EngineError
+            The file is not there.
+        """
+        names = self.schema.names if columns is None else list(columns)
+        projected = pa.schema([self.schema.field(name) for name in names])
+        stored = [self.files.schema.field(self.schema.get_field_index(name)) for name in names]
+        for row_group in self.splits[split]:
+            part = self.files.parts[row_group.part]
+            if not Path(part.path).exists():
+                raise EngineError("an executor does not see the files of the table", "does every node have the folder?")
+            row, batches = self.files.range_batches(part, pa.schema(stored), row_group.start, row_group.stop)
+            row += self.first_rows[row_group.part]
+            for batch in batches:
+                yield restored(batch, projected, self.categories), row
+                row += batch.num_rows
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GeneratedSplits:
+    """Rows that are made, not read: a piece is drawn whenever it is needed, and is the same each time."""
+
+    draw: DrawPiece
+    schema: pa.Schema
+    sizes: Sequence[int]
+    """Rows of each piece."""
+
+    @property
+    def n_splits(self) -> int:
+        """Number of pieces."""
+        return len(self.sizes)
+
+    def read(self, split: int, columns: Sequence[str] | None = None) -> Iterator[Numbered]:
+        """Yield the rows of a piece.
+
+        Raises
+        ------
+        EngineError
+            The function returned other columns or another number of rows than it declared.
+        """
+        rows = self.draw(split)
+        if not rows.schema.equals(self.schema) or rows.num_rows != self.sizes[split]:
+            raise EngineError("a function drew other columns or rows than it declared")
+        row = sum(self.sizes[:split])
+        for batch in sliced(canonical_batches([rows], self.schema)):
+            yield batch if columns is None else batch.select(list(columns)), row
+            row += batch.num_rows
+
+    def source(self) -> LocalSource:
+        """Return the rows as this machine draws them."""
+        n_rows = sum(self.sizes)
+        return LocalSource(self.schema, all_of(self), at_most=n_rows, n_rows=n_rows)
+
+
+def all_of(splits: TableSplits) -> Callable[[Sequence[str] | None], Iterator[pa.RecordBatch]]:
+    """Return a reader of all pieces, one after another."""
+
+    def read(columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+        for split in range(splits.n_splits):
+            for batch, _ in splits.read(split, columns):
+                yield batch
+
+    return read

@@ -2,7 +2,7 @@
 """Type inference for the cells of text files: the declared type, or else the narrowest that fits all cells.
 
 Cells of a column with declared categories, and the names of units, stay strings: each cell is read on its own
-(`anonkit.domains.domain_codes`). Numbers with bounds stay strings where one of their cells is no number, so that such
+(`anonkit.domains.cell_values`). Numbers with bounds stay strings where one of their cells is no number, so that such
 cells can be counted. Under differential privacy nothing is guessed. A guess never loses anything: a text column becomes
 integers or dates only when every cell reads back as the same text, and numbers only when no cell looks like a code
 (01234, or more digits than a number keeps).
@@ -28,7 +28,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonkit.engines.reading.canonical import canonical_array
+from anonkit.engines.reading.column_encoding import canonical_array
 from anonkit.engines.reading.number_columns import as_decimals, has_many_digits
 from anonkit.errors import SourceError
 from anonkit.policy.column_declarations import Column, ColumnType, Outside

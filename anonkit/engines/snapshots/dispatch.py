@@ -23,7 +23,7 @@ from anonkit.bundle.header_lines import notes_on_names, refuse_record
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.engines.reading.delimited import DELIMITERS, TextFile, first_rows
 from anonkit.engines.reading.failures import shielded
-from anonkit.engines.reading.grouped_points import columns_of_groups
+from anonkit.engines.reading.number_columns import columns_of_groups
 from anonkit.engines.reading.parquet_tables import FileTable, data_files, kind_of_folder, refuse_lake_table
 from anonkit.engines.reading.preambles import GivenLayout
 from anonkit.engines.snapshots.addresses import (

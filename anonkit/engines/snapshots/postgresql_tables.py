@@ -25,8 +25,8 @@ from urllib.parse import parse_qsl, quote
 
 import pyarrow as pa
 
+from anonkit.bundle.liveness import when_started
 from anonkit.bundle.sql_names import in_quotes, table_parts
-from anonkit.bundle.starting_servers import when_started
 from anonkit.engines.reading.failures import FOREIGN, shielded
 from anonkit.engines.reading.parquet_tables import FileTable, check_names
 from anonkit.engines.snapshots.addresses import SourceAddress

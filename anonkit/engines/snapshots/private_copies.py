@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from anonkit.engines.reading.canonical import canonical_schema
+from anonkit.engines.reading.column_encoding import canonical_schema
 from anonkit.engines.reading.failures import shielded
 from anonkit.engines.reading.parquet_tables import TEXTS, FileTable, check_names
 from anonkit.engines.snapshots.addresses import LAKES, SourceAddress

@@ -26,15 +26,33 @@ from anonkit.bundle.private_files import PrivateFolder
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.engines.local.spilling_counts import class_sizes, count_table
-from anonkit.engines.reading.encoding import CategoryNumbering
-from anonkit.engines.reading.listed_missing import HideListed, listed_missing, listed_texts
+from anonkit.engines.reading.column_encoding import CategoryNumbering
+from anonkit.engines.reading.declared_tables import HideListed, listed_missing, listed_texts
 from anonkit.engines.reading.number_columns import ReadForms, reading_forms
 from anonkit.engines.reading.parquet_tables import open_parquet, refuse_lake_place
-from anonkit.engines.reading.sources import LocalSource, ParquetRows, restored, table_source
-from anonkit.engines.reading.splits import SPLIT_ROWS, GeneratedSplits, ParquetSplits, TableSplits, all_of
+from anonkit.engines.reading.sources import (
+    SPLIT_ROWS,
+    GeneratedSplits,
+    LocalSource,
+    ParquetRows,
+    ParquetSplits,
+    TableSplits,
+    all_of,
+    restored,
+    table_source,
+)
 from anonkit.engines.spark.spark_beside import BesideSearch, OpenSession, during, open_session
-from anonkit.engines.spark.spark_copies import Copy, converted, copied, has_files, is_table, is_there
-from anonkit.engines.spark.spark_sources import ROW, SparkSource, spark_schema
+from anonkit.engines.spark.spark_sources import (
+    ROW,
+    Copy,
+    SparkSource,
+    converted,
+    copied,
+    has_files,
+    is_table,
+    is_there,
+    spark_schema,
+)
 from anonkit.engines.spark.spark_workers import (
     PART_ROWS,
     SparkWorkers,
@@ -47,7 +65,7 @@ from anonkit.engines.spark.spark_workers import (
     stored,
     written_files,
 )
-from anonkit.engines.writing.part_files import JoinedSplits, StoredSplits
+from anonkit.engines.writing.parquet_files import JoinedSplits, StoredSplits
 from anonkit.engines.writing.part_tasks import DICTIONARIES, Dictionaries, Lowest, out_schema, step, texts_of
 from anonkit.errors import EngineError, option
 from anonkit.policy.declaration import Policy

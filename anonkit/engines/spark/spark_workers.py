@@ -23,14 +23,13 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from anonkit.bundle.data_files import part_name
-from anonkit.bundle.part_workers import GroupStep, Message
+from anonkit.bundle.data_files import GroupStep, Message, part_name
 from anonkit.engines.local.spilling_counts import count_table
 from anonkit.engines.reading.failures import shielded
 from anonkit.engines.reading.sources import from_carrier
 from anonkit.engines.spark.spark_beside import SCRATCH, during
 from anonkit.engines.spark.spark_sources import SparkSource, plain_schema, spark_schema
-from anonkit.engines.writing.part_files import (
+from anonkit.engines.writing.parquet_files import (
     DEALT,
     WRITTEN,
     CountCategories,
@@ -254,7 +253,7 @@ _A_CORE = 4  # runs of files for each core: a slow one does not hold up the othe
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SparkWorkers:
-    """Workers of a Spark session. See `anonkit.bundle.part_workers.PartWorkers`.
+    """Workers of a Spark session. See `anonkit.bundle.data_files.PartWorkers`.
 
     Privacy
     -------

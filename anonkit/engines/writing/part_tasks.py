@@ -25,9 +25,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anonkit import errors
-from anonkit.bundle.part_workers import GroupStep, Message
-from anonkit.engines.reading.sources import carrier_schema, to_carrier
-from anonkit.engines.reading.splits import TableSplits
+from anonkit.bundle.data_files import GroupStep, Message
+from anonkit.engines.reading.sources import TableSplits, carrier_schema, to_carrier
 from anonkit.engines.writing.shuffling import row_words
 from anonkit.errors import AnonkitError, EngineError
 from anonkit.protocols import BatchCount, BatchMap

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray
 from anonkit.k_anonymity.search.box_growth import BoxNodes
-from anonkit.k_anonymity.search.soft_labels import FOLDS, GRID, Predicted
+from anonkit.k_anonymity.search.out_of_sample_predictions import FOLDS, GRID, Predicted
 
 _COSTS = 2.0 ** (np.arange(-14, 21) / 2)
 """Costs of a box, in units of the variance of the truth: from next to nothing to more than any table bears."""

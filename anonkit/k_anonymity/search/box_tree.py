@@ -27,10 +27,9 @@ from anonkit.domains.coded_columns import BoolArray, CodedColumn, FloatArray, In
 from anonkit.errors import GuaranteeError, ParameterError
 from anonkit.k_anonymity.search.box_growth import LISTED, BoxGrowth, BoxNodes
 from anonkit.k_anonymity.search.box_pruning import supported_cuts, with_a_cut_of
-from anonkit.k_anonymity.search.distinct_rows import NumberedRows
-from anonkit.k_anonymity.search.equivalence import Partition, Requirement
+from anonkit.k_anonymity.search.equivalence import NumberedRows, Partition, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder
-from anonkit.k_anonymity.search.soft_labels import GRID, Predicted, soft_labels, soft_numbers
+from anonkit.k_anonymity.search.out_of_sample_predictions import GRID, Predicted, soft_labels, soft_numbers
 
 _VALUES = 8  # values of a category that the guide distinguishes
 _AXES = 64  # outputs at most: memory is rows by these, whatever the number of columns

@@ -23,8 +23,7 @@ import numpy as np
 
 from anonkit.domains.coded_columns import BoolArray, CodedColumn, FloatArray, IntArray
 from anonkit.errors import ParameterError
-from anonkit.k_anonymity.search.distinct_rows import DistinctRows
-from anonkit.k_anonymity.search.equivalence import AtLeastK, DistinctL, Partition, Requirement
+from anonkit.k_anonymity.search.equivalence import AtLeastK, DistinctL, DistinctRows, Partition, Requirement
 from anonkit.k_anonymity.search.greedy_selection import suppressed_rows
 from anonkit.k_anonymity.search.hierarchy_levels import Groups, Ladder
 

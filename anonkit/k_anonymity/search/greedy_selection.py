@@ -19,8 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.domains.coded_columns import BoolArray, CodedColumn
-from anonkit.k_anonymity.search.distinct_rows import DistinctRows, released_partition
-from anonkit.k_anonymity.search.equivalence import AtLeastK, Partition, PeopleRequirement, Requirement
+from anonkit.k_anonymity.search.equivalence import (
+    AtLeastK,
+    DistinctRows,
+    Partition,
+    PeopleRequirement,
+    Requirement,
+    released_partition,
+)
 from anonkit.k_anonymity.search.hierarchy_levels import Groups, Ladder, full_detail, number_groups
 
 

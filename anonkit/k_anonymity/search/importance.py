@@ -26,7 +26,7 @@ import numpy as np
 
 from anonkit.domains.coded_columns import UNLABELLED, CodedColumn, FloatArray, IntArray, combine, densify, ranked
 from anonkit.k_anonymity.search.greedy_selection import Feature, column_features
-from anonkit.k_anonymity.search.out_of_bag import ForestSize, Matrix, OutOfBagForest, TreeTarget, grown
+from anonkit.k_anonymity.search.out_of_sample_predictions import ForestSize, Matrix, OutOfBagForest, TreeTarget, grown
 from anonkit.utility.bagged_trees import BaggedTrees, grow_number_trees, grow_trees
 from anonkit.utility.learning_process import learned
 

@@ -17,9 +17,10 @@ from typing import Any
 from anonkit.bundle.stored_release import Release, load
 from anonkit.drafting.identifying.street_addresses import IdentifierKind
 from anonkit.errors import ParameterError, ReleaseFormatError, did_you_mean
-from anonkit.pipeline.profiles.promised_protection import (
+from anonkit.pipeline.profiles.profile_evidence import (
     Item,
     Profile,
+    ReleasedColumns,
     clear_item,
     columns_item,
     columns_left_out,
@@ -32,7 +33,6 @@ from anonkit.pipeline.profiles.promised_protection import (
     recipients_item,
     risk_words,
 )
-from anonkit.pipeline.profiles.released_columns import ReleasedColumns
 
 _TITLE, _SOURCE = "NIST SP 800-226: the differential privacy pyramid", "NIST SP 800-226 (March 2025)"
 

@@ -8,7 +8,7 @@ Privacy
 -------
 A recoding is public. It never lists a value that fewer than k rows (people) hold unless the policy declared it:
 such values are in the group of everything not listed. Interval ends are round numbers with k rows on either side, not
-cell values; `anonkit.k_anonymity.search.supported_cuts` has the rule. The outermost intervals are open.
+cell values; `anonkit.k_anonymity.supported_parts` has the rule. The outermost intervals are open.
 """
 
 from anonkit.published.recoding.axes import (
@@ -22,7 +22,7 @@ from anonkit.published.recoding.axes import (
     UnchangedAxis,
     unique_labels,
 )
-from anonkit.published.recoding.centroids import Centroids
+from anonkit.published.recoding.boxes_and_centroids import Centroids
 from anonkit.published.recoding.recodings import (
     GlobalRecoding,
     LocalRecoding,

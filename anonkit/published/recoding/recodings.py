@@ -33,8 +33,14 @@ from anonkit.published.recoding.axes import (
     MeanAxis,
     UnchangedAxis,
 )
-from anonkit.published.recoding.centroids import Centroids
-from anonkit.published.recoding.narrowed import BoxRoutes, NarrowedBoxes, NodeParts, StoredBoxes, is_shown
+from anonkit.published.recoding.boxes_and_centroids import (
+    BoxRoutes,
+    Centroids,
+    NarrowedBoxes,
+    NodeParts,
+    StoredBoxes,
+    is_shown,
+)
 
 _T = TypeVar("_T")
 

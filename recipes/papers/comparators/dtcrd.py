@@ -15,13 +15,19 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from anonkit.consumers.randomized_trees.answer_counts import Answers, EstimatedNodeCounts, value_tests
-from anonkit.consumers.randomized_trees.number_correction import corrected_cells
-from anonkit.consumers.randomized_trees.tree_growth import StoppingRule, grow, leaf_shares
+from anonkit.consumers.tree_growth import (
+    Answers,
+    EstimatedNodeCounts,
+    StoppingRule,
+    corrected_cells,
+    grow,
+    leaf_shares,
+    value_tests,
+)
 from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray
 from anonkit.domains.number_bins import Grid
 from anonkit.errors import ParameterError
-from anonkit.published.channels.transformed_response import TransformedResponse
+from anonkit.published.channels.number_channels import TransformedResponse
 
 
 class AdditiveNoiseDecisionTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -40,7 +46,7 @@ class AdditiveNoiseDecisionTree(ClassifierMixin, BaseEstimator):  # type: ignore
 
     Privacy
     -------
-    Additive noise of this kind has no finite ε; see `anonkit.published.channels.transformed_response`. For comparison
+    Additive noise of this kind has no finite ε; see `anonkit.published.channels.number_channels`. For comparison
     only.
     """
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from anonkit.consumers.randomized_trees.tree_growth import StoppingRule, grow, leaf_shares
+from anonkit.consumers.tree_growth import StoppingRule, grow, leaf_shares
 from anonkit.domains.coded_columns import BoolArray, FloatArray, IntArray
 from papers.comparators.record_flip import RecordFlip
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from anonkit.domains.coded_columns import BoolArray
-from anonkit.mechanisms.code_randomizers import MatrixRandomizer
+from anonkit.mechanisms.randomizers import MatrixRandomizer
 from anonkit.published.channels.response_channel import ResponseMatrix
 from anonkit.randomness import keyed_words
 

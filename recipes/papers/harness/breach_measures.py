@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from anonkit.domains.coded_columns import FloatArray
+from anonkit.published.channels.number_channels import TransformedResponse
 from anonkit.published.channels.response_channel import Channel
-from anonkit.published.channels.transformed_response import TransformedResponse
 from anonkit.published.randomized_table import FORMAT, PublishedTable
 
 WIDTHS = {"breach_width_99_9": 0.999, "breach_width_99": 0.99, "breach_width": 0.95, "breach_width_50": 0.5}

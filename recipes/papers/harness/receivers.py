@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.consumers.columns import Columns
+from anonkit.consumers.column_statistics import Columns
 from anonkit.domains.number_bins import UNKNOWN
 from anonkit.errors import ParameterError
 from anonkit.published.tree_model import FORMATS as FORESTS
@@ -55,9 +55,9 @@ def samples_of_release(
         return svm_samples(released, task, **settings)
     if task.inner_folds:
         raise ParameterError("a reconstructed model is scored on rows that were not released", "test, or folds")
-    from anonkit.consumers.forest import Forest
-    from anonkit.consumers.model_files import described
+    from anonkit.consumers.learned_models import described
     from anonkit.consumers.naive_bayes import NaiveBayes
+    from anonkit.consumers.published_classifiers import Forest
 
     learned: Any
     if params.get("format") in FORESTS:

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from anonkit.domains.number_bins import Grid
 from anonkit.errors import ParameterError, PolicyError
-from anonkit.mechanisms.number_randomizer import NumberRandomizer
+from anonkit.mechanisms.randomizers import NumberRandomizer
 from anonkit.methods import make_method
 from anonkit.parameters import check_choice
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.public_domains import public_domains
-from anonkit.published.channels.kary_response import RandomizedResponse
-from anonkit.published.channels.transformed_response import ContinuousDraw, TransformedResponse
+from anonkit.published.channels.category_channels import RandomizedResponse
+from anonkit.published.channels.number_channels import ContinuousDraw, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
 from anonkit.utility.class_scores import class_scores
 from papers.comparators.flipped_records import flip_records

@@ -10,7 +10,7 @@ import pytest
 
 import anonkit
 from anonkit.auditing.attacks.aligned import align
-from anonkit.mechanisms.answered_attributes import ANSWERED_STREAM, answered_attribute
+from anonkit.mechanisms.randomizers import ANSWERED_STREAM, answered_attribute
 
 ROWS = 9_000
 KEY = bytes(range(32))

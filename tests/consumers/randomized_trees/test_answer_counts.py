@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonkit.consumers.randomized_trees.answer_counts import Answers, EstimatedNodeCounts, value_tests
+from anonkit.consumers.tree_growth import Answers, EstimatedNodeCounts, value_tests
 from anonkit.domains.number_bins import Categories, Grid
-from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.category_channels import RandomizedResponse
 
 COLOUR = Categories(values=("red", "green", "blue"))
 SIZE = Grid(lower=0, upper=4, cells=4, has_missing=True)

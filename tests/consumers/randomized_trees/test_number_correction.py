@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anonkit.consumers.randomized_trees.number_correction import corrected_cells, number_shares
+from anonkit.consumers.tree_growth import corrected_cells, number_shares
 from anonkit.domains.number_bins import Grid
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.number_randomizer import NumberRandomizer
-from anonkit.published.channels.transformed_response import PUBLISHED, ContinuousDraw, TransformedResponse
+from anonkit.mechanisms.randomizers import NumberRandomizer
+from anonkit.published.channels.number_channels import PUBLISHED, ContinuousDraw, TransformedResponse
 
 KEY = bytes(range(32))
 N = 20_000

@@ -15,7 +15,7 @@ import anonkit
 from anonkit.consumers import RandomizedTree
 from anonkit.consumers.naive_bayes import ReconstructionWarning
 from anonkit.errors import ParameterError
-from anonkit.utility.prediction_scores import Scores
+from anonkit.utility.consumer_models import Scores
 
 N = 4_000
 YES_NO = ("no", "yes")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from anonkit.consumers.randomized_trees.tree_growth import StoppingRule, grow, leaf_shares
+from anonkit.consumers.tree_growth import StoppingRule, grow, leaf_shares
 
 
 @dataclass(frozen=True)

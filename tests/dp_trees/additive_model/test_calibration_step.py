@@ -24,7 +24,7 @@ from anonkit.dp_trees.additive_model.weighting import (
     row_calibrations,
 )
 from anonkit.mechanisms.accounting import draw_units
-from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
+from anonkit.mechanisms.exact_samplers import UniformStream, noisy_counts
 from anonkit.randomness import Randomness
 
 UNIT = FEATURE_UNIT * PROBABILITY_UNIT

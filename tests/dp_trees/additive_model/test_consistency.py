@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.dp_trees.additive_model.synthetic_population import AgreedCounts, rows_by_class
+from anonkit.dp_trees.microdata import AgreedCounts, rows_by_class
 from tests.dp_trees.additive_model.test_synthetic_population import FOREST, HISTOGRAMS
 
 

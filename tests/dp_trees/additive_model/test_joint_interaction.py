@@ -15,13 +15,12 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.auditing.epsilon_audit import lower_bound
-from anonkit.budget_rules.forest_rule import rule_for
+from anonkit.budget_rules.tree_rule import rule_for
 from anonkit.checks.central_rule import is_followed
 from anonkit.consumers import Forest
 from anonkit.dp_trees.additive_model.pair_prequeries import PairInteraction, PairQuestions, rule_of
-from anonkit.mechanisms.accounting import units_of
-from anonkit.mechanisms.query_sensitivity import sensitivity_of
-from anonkit.published.tree_attributes import Split, TreeSchema
+from anonkit.mechanisms.accounting import sensitivity_of, units_of
+from anonkit.published.tree_model import Split, TreeSchema
 from anonkit.randomness import Randomness
 from tests.checks.test_central_rule import NAMES, tree_of
 from tests.dp_trees.additive_model.test_pair_prequeries import counter_of_rows

@@ -15,12 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.auditing.epsilon_audit import lower_bound
-from anonkit.budget_rules.forest_rule import choice_share, rule_for
+from anonkit.budget_rules.tree_rule import choice_share, rule_for
 from anonkit.dp_trees.additive_model.pair_prequeries import CHOICE, Interaction, PairInteraction, PairQuestions
-from anonkit.mechanisms.accounting import draw_units, units_of
-from anonkit.mechanisms.query_sensitivity import sensitivity_of
-from anonkit.published.statements.draws import PERMUTE_AND_FLIP
-from anonkit.published.tree_attributes import Split, TreeSchema
+from anonkit.mechanisms.accounting import draw_units, sensitivity_of, units_of
+from anonkit.published.statements.noise_statement import PERMUTE_AND_FLIP
+from anonkit.published.tree_model import Split, TreeSchema
 from anonkit.randomness import Randomness
 from tests.dp_trees.additive_model.test_pair_prequeries import counter_of_rows
 from tests.dp_trees.tables import attribute, schema_of

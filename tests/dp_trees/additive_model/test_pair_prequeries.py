@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.auditing.epsilon_audit import lower_bound
-from anonkit.budget_rules.forest_rule import is_dependent, reading_share, rule_for
+from anonkit.budget_rules.tree_rule import is_dependent, reading_share, rule_for
 from anonkit.domains.coded_columns import IntArray
 from anonkit.dp_trees.additive_model.pair_prequeries import (
     READING,
@@ -26,12 +26,11 @@ from anonkit.dp_trees.additive_model.pair_prequeries import (
 )
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch, RowSums
 from anonkit.errors import GuaranteeError
-from anonkit.mechanisms.accounting import draw_units, units_of
-from anonkit.mechanisms.query_sensitivity import sensitivity_of
+from anonkit.mechanisms.accounting import draw_units, sensitivity_of, units_of
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 from anonkit.published.noisy_tables import LAPLACE
-from anonkit.published.tree_attributes import Split, TreeSchema
+from anonkit.published.tree_model import Split, TreeSchema
 from anonkit.randomness import Randomness
 from tests.dp_trees.tables import MIXED, attribute, counter_of, schema_of, table_of
 

@@ -12,12 +12,12 @@ import pytest
 from scipy.stats import chisquare
 
 from anonkit.auditing.epsilon_audit import lower_bound
-from anonkit.budget_rules.forest_rule import Rule, rule_for
+from anonkit.budget_rules.tree_rule import Rule, rule_for
 from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, chosen_attributes, learn
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch
 from anonkit.mechanisms.accounting import draw_units
-from anonkit.published.additive_scores import places_of
-from anonkit.published.tree_attributes import Split, TreeSchema
+from anonkit.published.count_evidence import places_of
+from anonkit.published.tree_model import Split, TreeSchema
 from anonkit.randomness import Randomness
 from tests.dp_trees.tables import attribute, schema_of
 

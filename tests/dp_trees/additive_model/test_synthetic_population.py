@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonkit.dp_trees.additive_model.synthetic_population import AgreedCounts, LeafProductModel, rows_by_class
-from anonkit.mechanisms.discrete_laplace import UniformStream
-from anonkit.published.additive_scores import places_of
-from anonkit.published.tree_attributes import Split
-from anonkit.published.tree_model import LeafContent, Node, PublishedForest
+from anonkit.dp_trees.microdata import AgreedCounts, LeafProductModel, rows_by_class
+from anonkit.mechanisms.exact_samplers import UniformStream
+from anonkit.published.count_evidence import places_of
+from anonkit.published.tree_model import LeafContent, Node, PublishedForest, Split
 from anonkit.randomness import Randomness
 from tests.dp_trees.tables import attribute, schema_of
 

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.auditing.epsilon_audit import lower_bound
-from anonkit.budget_rules.forest_rule import rule_for
+from anonkit.budget_rules.tree_rule import rule_for
 from anonkit.consumers import ReleaseRegressor
-from anonkit.domains.domain_codes import labels_of_cells
+from anonkit.domains.cell_values import labels_of_cells
 from anonkit.domains.number_bins import Grid, NumberBins
 from anonkit.dp_trees.additive_model.target_bins import (
     TargetCounts,
@@ -27,12 +27,12 @@ from anonkit.dp_trees.additive_model.target_bins import (
 from anonkit.dp_trees.questions import CodedBatch
 from anonkit.engines import open_engine
 from anonkit.mechanisms.accounting import draw_epsilon, units_of
-from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
+from anonkit.mechanisms.exact_samplers import UniformStream, noisy_counts
 from anonkit.methods.dp_forest import DPForest
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 from anonkit.published.noisy_tables import noise_variance
-from anonkit.published.tree_attributes import TreeSchema
+from anonkit.published.tree_model import TreeSchema
 from anonkit.randomness import Randomness
 
 POLICY = Policy(

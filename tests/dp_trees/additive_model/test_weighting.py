@@ -18,9 +18,8 @@ from anonkit.dp_trees.additive_model.weighting import (
     added_gradient,
     probabilities,
 )
-from anonkit.mechanisms.accounting import draw_units
-from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
-from anonkit.mechanisms.query_sensitivity import sensitivity_of
+from anonkit.mechanisms.accounting import draw_units, sensitivity_of
+from anonkit.mechanisms.exact_samplers import UniformStream, noisy_counts
 from anonkit.randomness import Randomness
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonkit.dp_trees.aggregates.aggregate_requests import requests_of
+from anonkit.dp_trees.aggregate_requests import requests_of
 from anonkit.errors import ParameterError
 
 

@@ -6,20 +6,18 @@ from fractions import Fraction
 
 import numpy as np
 
-from anonkit.budget_rules.view_rule import ViewPlan
+from anonkit.budget_rules.marginal_choice_rule import ViewPlan
 from anonkit.domains.number_bins import Categories
 from anonkit.dp_trees.marginals.exact_tables import ExactTables
 from anonkit.dp_trees.marginals.learned_marginals import LearnedMarginals, learn, measured
-from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout
-from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
-from anonkit.dp_trees.marginals.table_plan import plan_of
-from anonkit.dp_trees.marginals.view_choice import ViewChoice
+from anonkit.dp_trees.marginals.measurement_plan import ColumnLayout, RemainingBudget, plan_of
+from anonkit.dp_trees.marginals.private_choices import ViewChoice
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch
 from anonkit.mechanisms.accounting import units_of
-from anonkit.mechanisms.discrete_laplace import UniformStream
-from anonkit.published.marginal_tables import MarginalSchema
+from anonkit.mechanisms.exact_samplers import UniformStream
+from anonkit.published.noisy_tables import MarginalSchema
 from anonkit.published.product_mixtures import codes_of_rows, rows_of_components
-from anonkit.published.tree_attributes import Attribute, Split
+from anonkit.published.tree_model import Attribute, Split
 from anonkit.randomness import Randomness
 
 

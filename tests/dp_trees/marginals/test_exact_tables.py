@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.dp_trees.marginals.exact_tables import OneWayCounts, PairCounts
-from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout
+from anonkit.dp_trees.marginals.measurement_plan import ColumnLayout
 from tests.dp_trees.marginals.tables_of_pairs import batch_of, layout_of
 
 SIZES = [3, 2, 4]

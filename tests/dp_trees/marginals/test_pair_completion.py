@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from anonkit.dp_trees.marginals.table_fit import Completion, expected_squares, group_matrix
+from anonkit.dp_trees.marginals.mixture_fit import Completion, expected_squares, group_matrix
 from anonkit.dp_trees.marginals.tree_pairs import Margins
 from tests.dp_trees.marginals.joint_distributions import SIZES, joint_of, margin, margins_of_joints
 from tests.dp_trees.marginals.tables_of_pairs import layout_of

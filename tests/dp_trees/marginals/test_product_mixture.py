@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from anonkit.dp_trees.marginals.table_fit import fitted_mixture
+from anonkit.dp_trees.marginals.mixture_fit import fitted_mixture
 
 SIZES = [3, 2, 4]
 OFFSETS = np.concatenate([[0], np.cumsum(SIZES)])

@@ -10,24 +10,22 @@ import numpy as np
 import pytest
 
 from anonkit.auditing.epsilon_audit import lower_bound
+from anonkit.budget_rules.marginal_choice_rule import delta_may_pay
 from anonkit.budget_rules.model_queries import PairError
 from anonkit.budget_rules.spike_rule import Amount
-from anonkit.budget_rules.view_rule import delta_may_pay
-from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
-from anonkit.dp_trees.marginals.table_plan import plan_of
+from anonkit.dp_trees.marginals.measurement_plan import RemainingBudget, plan_of
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.accounting import (
     AccountLine,
     draw_rho,
     rounded_up,
+    sensitivity_of,
     units_of,
 )
-from anonkit.mechanisms.discrete_gaussian import gaussian_counts
-from anonkit.mechanisms.discrete_laplace import UniformStream
-from anonkit.mechanisms.query_sensitivity import sensitivity_of
+from anonkit.mechanisms.exact_samplers import UniformStream, gaussian_counts
 from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE, noise_variance
-from anonkit.published.statements.draws import EXPONENTIAL, Draw
+from anonkit.published.statements.noise_statement import EXPONENTIAL, Draw
 from anonkit.randomness import Randomness
 from tests.dp_trees.marginals.tables_of_pairs import batch_of, chain, drawn, forced, layout_of, learned, mean_distance
 

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.checks.account_lines import epsilon_of
-from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
-from anonkit.dp_trees.marginals.table_plan import candidate_pairs, names_of, plan_of
+from anonkit.dp_trees.marginals.measurement_plan import RemainingBudget, candidate_pairs, names_of, plan_of
 from anonkit.mechanisms.accounting import Accounting, draw_units, units_of
 from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.auditing.epsilon_audit import lower_bound
+from anonkit.budget_rules.marginal_choice_rule import TripleRule
 from anonkit.budget_rules.model_queries import TargetRelation, TripleError
-from anonkit.budget_rules.triple_rule import TripleRule
 from anonkit.dp_trees.marginals.exact_tables import ExactTables, TripleCounts
-from anonkit.dp_trees.marginals.noisy_readings import ColumnLayout
-from anonkit.dp_trees.marginals.triple_choice import (
+from anonkit.dp_trees.marginals.measurement_plan import ColumnLayout
+from anonkit.dp_trees.marginals.private_choices import (
     CHOICE,
     READING,
     best_pair,
@@ -26,11 +26,10 @@ from anonkit.dp_trees.marginals.triple_choice import (
     scores_of,
 )
 from anonkit.dp_trees.questions import BatchCounter
-from anonkit.mechanisms.accounting import draw_units, rate_within, units_of
-from anonkit.mechanisms.discrete_laplace import UniformStream
-from anonkit.mechanisms.query_sensitivity import STEPS, sensitivity_of
-from anonkit.published.marginal_tables import groups_of_values
-from anonkit.published.statements.draws import PERMUTE_AND_FLIP, Draw
+from anonkit.mechanisms.accounting import STEPS, draw_units, rate_within, sensitivity_of, units_of
+from anonkit.mechanisms.exact_samplers import UniformStream
+from anonkit.published.noisy_tables import groups_of_values
+from anonkit.published.statements.noise_statement import PERMUTE_AND_FLIP, Draw
 from anonkit.randomness import Randomness
 from tests.dp_trees.marginals.tables_of_pairs import batch_of, drawn, layout_of, learned
 from tests.mechanisms.test_private_selection import law_of_permute_and_flip

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.dp_trees.marginals.triple_mixture import mixture_of_cells
+from anonkit.dp_trees.marginals.private_choices import mixture_of_cells
 from tests.dp_trees.marginals.tables_of_pairs import layout_of
 
 SIZES = [2, 3, 4, 2]

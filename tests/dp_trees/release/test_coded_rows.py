@@ -10,7 +10,7 @@ from anonkit.dp_trees.release import coded_rows
 from anonkit.dp_trees.release.coded_rows import CodedRows, cached_in_memory, first_rows_of_units
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.policy.declaration import Policy
-from anonkit.published.tree_attributes import Split
+from anonkit.published.tree_model import Split
 from tests.dp_trees.tables import attribute, schema_of
 
 SCHEMA = schema_of(attribute("a", 3), attribute("n", 4, Split.CUT))

@@ -15,7 +15,7 @@ from anonkit.methods import METHODS, make_method, method_class
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import public_domains
-from anonkit.published.tree_attributes import Split
+from anonkit.published.tree_model import Split
 
 POLICY = bank_customers_policy()
 CENTRAL = [name for name in METHODS if issubclass(method_class(name), CentralMethod)]

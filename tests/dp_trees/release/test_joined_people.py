@@ -18,8 +18,7 @@ from anonkit.dp_trees.release.coded_rows import CodedRows
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.methods import make_method
 from anonkit.methods.dp_nb import count
-from anonkit.pipeline.flat_view import flat_view
-from anonkit.pipeline.several_tables import JoinedTable, Orphans, SeveralTables
+from anonkit.pipeline.recipe_sources import JoinedTable, Orphans, SeveralTables, flat_view
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.person_candidates import PersonRows

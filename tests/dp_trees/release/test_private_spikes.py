@@ -15,16 +15,16 @@ from anonkit.budget_rules.model_queries import TABLE
 from anonkit.budget_rules.spike_rule import SPIKES_SHARE, candidates_of
 from anonkit.domains.rounding_grid import WholeValues
 from anonkit.dp_trees.questions import CodedBatch
-from anonkit.dp_trees.release import private_spikes
-from anonkit.dp_trees.release.private_spikes import SpikeHistogram, SpikeMethod, candidate_counts, noisy_histogram
+from anonkit.dp_trees.release import private_searches
+from anonkit.dp_trees.release.private_searches import SpikeHistogram, SpikeMethod, candidate_counts, noisy_histogram
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.accounting import draw_units
-from anonkit.mechanisms.discrete_laplace import UniformStream
+from anonkit.mechanisms.exact_samplers import UniformStream
 from anonkit.methods import make_method
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import NumericAttribute, public_attribute
 from anonkit.published.noisy_tables import LAPLACE
-from anonkit.published.statements.draws import Draw
+from anonkit.published.statements.noise_statement import Draw
 from anonkit.randomness import Randomness
 
 GAIN: dict[str, Any] = {"type": "integer", "bounds": [0, 999]}
@@ -90,12 +90,12 @@ def test_each_candidate_is_counted_by_itself_and_all_else_together(numbers: list
         policy(gain={**GAIN, "bounds": [0, 999 * step], "step": step, "type": "number"}).column("gain")
     )
     assert isinstance(column, NumericAttribute)
-    grid = private_spikes._grid(column)
+    grid = private_searches._grid(column)
     codes = grid.encode(np.array(numbers, dtype=np.float64) * step)[np.newaxis]
     batch = CodedBatch(codes=codes, labels=np.zeros(len(numbers), dtype=np.int64), first_row=0)
     counts = candidate_counts(batch, [grid.size])
     assert counts.sum() == len(numbers)
-    found = private_spikes._folded(counts, values)
+    found = private_searches._folded(counts, values)
     seen, candidates = Counter(numbers), candidates_of(0, 999)
     assert found[:-1].tolist() == [seen[place] for place in candidates]
     assert found[-1] == sum(n for number, n in seen.items() if number not in candidates)

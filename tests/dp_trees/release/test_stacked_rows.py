@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anonkit.dp_trees.release import stacked_rows
-from anonkit.dp_trees.release.stacked_rows import StackedRows, check_shown_rules, microdata_of, shown_rules
+from anonkit.dp_trees.release import stacked_trees
+from anonkit.dp_trees.release.stacked_trees import StackedRows, check_shown_rules, microdata_of, shown_rules
 from anonkit.errors import PolicyError
-from anonkit.mechanisms.discrete_laplace import UniformStream
+from anonkit.mechanisms.exact_samplers import UniformStream
 from anonkit.policy.declaration import Policy
-from anonkit.published.additive_scores import places_of
-from anonkit.published.released_cells import cells_of_places, shown_domain
+from anonkit.published.count_evidence import places_of
+from anonkit.published.released_codes import cells_of_places, shown_domain
 from anonkit.randomness import Randomness
 from tests.dp_trees.additive_model.test_stacked import LEARNED, SCHEMA, run, table
 
@@ -76,7 +76,7 @@ def test_rules_that_leave_no_row_are_refused_before_anything_is_drawn() -> None:
 @pytest.mark.parametrize(("n_rows", "size"), [(0, 3), (1, 3), (10, 1 << 22), (1_000_000, 10)])
 def test_parts_cover_all_rows_and_are_never_too_large(n_rows: int, size: int) -> None:
     """Chances of a part of the rows are in memory at once."""
-    parts = [np.arange(n_rows)[part] for part in stacked_rows._parts(n_rows, size)]
+    parts = [np.arange(n_rows)[part] for part in stacked_trees._parts(n_rows, size)]
     assert sum(map(len, parts)) == n_rows
     assert all(len(part) * size <= max(1 << 22, size) for part in parts)
 
@@ -84,7 +84,7 @@ def test_parts_cover_all_rows_and_are_never_too_large(n_rows: int, size: int) ->
 def test_a_class_without_a_chance_is_never_drawn() -> None:
     """Not where rounding leaves the sum of the others below one."""
     chances = np.tile([0.25, 0.0, 0.75 - 1e-3, 0.0], (4_000, 1))
-    labels = stacked_rows._sampled_classes(chances, UniformStream(Randomness.seeded(3)))
+    labels = stacked_trees._sampled_classes(chances, UniformStream(Randomness.seeded(3)))
     assert set(labels.tolist()) == {0, 2}
     assert (labels == 0).mean() == pytest.approx(0.25, abs=0.03)
 

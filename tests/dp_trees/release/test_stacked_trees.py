@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import anonkit
-from anonkit.consumers.forest import Forest
+from anonkit.consumers.published_classifiers import Forest
 from anonkit.datasets import bank_customers
 from anonkit.methods.dp_forest import DPForest
 from tests.methods.test_dp_forest import POLICY, _release

@@ -28,10 +28,10 @@ from anonkit.dp_trees.release.synthetic_rows import (
     rows_together,
 )
 from anonkit.engines import LocalEngine
-from anonkit.mechanisms.discrete_laplace import UniformStream
+from anonkit.mechanisms.exact_samplers import UniformStream
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
-from anonkit.published.released_cells import cells_of_codes
+from anonkit.published.released_codes import cells_of_codes
 from anonkit.randomness import Randomness
 
 

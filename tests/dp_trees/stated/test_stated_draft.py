@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anonkit
-from anonkit.dp_trees.stated.stated_draft import RowsOfCells
-from anonkit.dp_trees.stated.stated_method import StatedMethod
+from anonkit.dp_trees.stated.stated_method import RowsOfCells, StatedMethod
 from anonkit.errors import PolicyError
 from anonkit.policy.declaration import Policy
 from anonkit.published.statements.noise_statement import Count, Statement, ValueLines

@@ -1,6 +1,8 @@
 """A few words among numbers make a column categories: the owner is informed, and nobody else.
 
 Decimals of more digits than a double keeps stay what they are, in text and JSON files.
+
+Points that may separate thousands: found where they are beside whole numbers, and nowhere else.
 """
 
 from __future__ import annotations
@@ -22,15 +24,53 @@ from hypothesis import strategies as st
 import anonkit
 from anonkit.cli.summary import notes_of, public_warnings
 from anonkit.datasets import bank_customers, bank_customers_policy
-from anonkit.domains.domain_codes import cell_numbers
+from anonkit.domains.cell_values import cell_numbers
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.engines.reading import number_columns
-from anonkit.engines.reading.number_columns import CountNumbers, as_decimals, has_many_digits
-from anonkit.engines.reading.settled_tables import unusable_cells
+from anonkit.engines.reading.declared_tables import unusable_cells
+from anonkit.engines.reading.number_columns import (
+    CountGroups,
+    CountNumbers,
+    as_decimals,
+    columns_of_groups,
+    has_many_digits,
+    text_columns_of_groups,
+)
 from anonkit.errors import SourceError
 from anonkit.policy.column_declarations import Column, ColumnType
 from anonkit.policy.declaration import Policy
-from anonkit.report.lost_cells import lost_cells
+from anonkit.report.block_words import lost_cells
+
+
+@pytest.mark.parametrize(
+    ("cells", "found"),
+    [
+        (["1.234", "900"], True),
+        (["1.234", "-12.000", None, " 7 "], True),
+        (["1.234", "2.345"], False),  # decimals, all of them
+        (["900", "12"], False),
+        (["1.234", "900", "1.5"], False),
+        (["0.234", "900"], False),  # no group begins with a zero
+        (["1.234", "900", "many"], False),
+    ],
+)
+def test_a_column_may_have_groups_where_both_are_found(cells: list[str | None], found: bool) -> None:
+    """And nothing else, whole or in batches that are added up."""
+    assert columns_of_groups(["a"], [pa.array(cells)], Policy()) == (("a",) if found else ())
+    count = CountGroups(names=["a"])
+    parts = [pa.record_batch({"a": pa.array(cells[at : at + 1], pa.string())}) for at in range(len(cells))]
+    assert count.found(sum(count(part, 0) for part in parts)) == (("a",) if found else ())
+
+
+@pytest.mark.parametrize(
+    "declared", [{"type": "text"}, {"categories": ["1.234", "900"]}, {"decimal": ","}, {"role": "identifier"}]
+)
+def test_a_declared_column_holds_no_such_doubt(declared: dict[str, object]) -> None:
+    """By its type, its values, its written form or its role."""
+    policy = Policy.from_dict({"columns": {"a": declared}})
+    assert text_columns_of_groups(pa.schema([("a", pa.string()), ("b", pa.string())]), policy) == ["b"]
+    assert columns_of_groups(["a"], [pa.array(["1.234", "900"])], policy) == ()
+
 
 EXACT = [f"1234567890.1234567891{at:02d}" for at in range(40)]
 FILES = ("csv", "tsv", "jsonl")

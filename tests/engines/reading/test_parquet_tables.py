@@ -21,7 +21,7 @@ import pytest
 
 from anonkit.engines import LocalEngine
 from anonkit.engines.reading.parquet_tables import open_parquet
-from anonkit.engines.reading.splits import ParquetSplits
+from anonkit.engines.reading.sources import ParquetSplits
 from anonkit.errors import EngineError, SourceError
 from anonkit.policy.column_declarations import Column, ColumnType
 from anonkit.policy.declaration import Policy

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from anonkit.engines.local.local_engine import LocalEngine
-from anonkit.engines.reading.settled_tables import unusable_cells
+from anonkit.engines.reading.declared_tables import unusable_cells
 from anonkit.engines.snapshots.dispatch import snapshot
 from anonkit.errors import AnonkitError
 from anonkit.policy.declaration import Policy

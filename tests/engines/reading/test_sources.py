@@ -1,4 +1,7 @@
-"""Rows that can be read repeatedly: batches of any size hold the same rows, and carriers lose nothing."""
+"""Rows that can be read repeatedly: batches of any size hold the same rows, and carriers lose nothing.
+
+Pieces of files: every row once, under its number in the table, for any reader of each piece.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from anonkit.engines.reading.sources import (
+    GeneratedSplits,
     carrier_type,
     drained,
     folded,
@@ -18,6 +22,17 @@ from anonkit.engines.reading.sources import (
     table_source,
     to_carrier,
 )
+from anonkit.errors import EngineError
+
+
+def test_rows_that_are_drawn_are_those_that_were_declared() -> None:
+    """Another number of rows, or other columns, are refused."""
+    schema = pa.schema([("n", pa.int64())])
+    batch = pa.RecordBatch.from_arrays([pa.array([1, 2], pa.int64())], schema=schema)
+    assert [first for _, first in GeneratedSplits(draw=lambda _: batch, schema=schema, sizes=[2, 2]).read(1)] == [2]
+    with pytest.raises(EngineError, match="drew other"):
+        list(GeneratedSplits(draw=lambda _: batch, schema=schema, sizes=[3]).read(0))
+
 
 BATCHES = [pa.record_batch({"n": pa.array(range(at, at + 100), pa.int64())}) for at in range(0, 500, 100)]
 

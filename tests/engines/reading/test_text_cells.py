@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.domains.domain_codes import cell_numbers
+from anonkit.domains.cell_values import cell_numbers
 from anonkit.engines import open_engine
 from anonkit.engines.reading.text_cells import with_points
 from anonkit.engines.snapshots.addresses import source_at

@@ -22,7 +22,7 @@ from anonkit.bundle.data_files import parts_of
 from anonkit.checks import class_relation, table_scans
 from anonkit.datasets import bank_customers, bank_customers_policy_toml
 from anonkit.engines.spark.spark_workers import SparkWorkers
-from anonkit.engines.writing import relabelling
+from anonkit.engines.writing import parquet_files
 from anonkit.errors import GuaranteeError
 from anonkit.pipeline import publishing
 
@@ -85,7 +85,7 @@ def blind(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         pq.ParquetFile.__init__,
         table_scans._scan,
         hashlib.file_digest,
-        relabelling._copy,
+        parquet_files._copy,
     )
     batches = pq.ParquetFile.iter_batches
 
@@ -118,7 +118,7 @@ def blind(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         monkeypatch.setattr(pq.ParquetFile, "iter_batches", iterate)
         monkeypatch.setattr(table_scans, "_scan", scanned)
         monkeypatch.setattr(hashlib, "file_digest", hashed)
-        monkeypatch.setattr(relabelling, "_copy", copied)
+        monkeypatch.setattr(parquet_files, "_copy", copied)
 
     return close_eyes
 

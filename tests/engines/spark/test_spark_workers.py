@@ -14,9 +14,8 @@ import pytest
 from s3_server import BUCKET, SECRET, keys, s3_server
 
 import anonkit
-from anonkit.bundle import object_store_reading
-from anonkit.bundle.data_files import count_rows, parts_of
-from anonkit.bundle.part_workers import PartWorkers, workers_of
+from anonkit.bundle import object_store
+from anonkit.bundle.data_files import PartWorkers, count_rows, parts_of, workers_of
 from anonkit.bundle.release_place import PAGE, PARAMS, REPORT
 from anonkit.engines import Local, Spark
 from anonkit.errors import EngineError, GuaranteeError, ReleaseFormatError
@@ -134,9 +133,9 @@ def test_a_release_in_a_store_is_fetched_by_executors(
     anonkit.load(released).save(address)
     alone = anonkit.validate(address)
     here: list[str] = []
-    fetch = object_store_reading.fetch_object
+    fetch = object_store.fetch_object
     monkeypatch.setattr(
-        object_store_reading,
+        object_store,
         "fetch_object",
         lambda bucket, key, to, facts: (here.append(key), fetch(bucket, key, to, facts)),
     )

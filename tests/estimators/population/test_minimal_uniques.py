@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from anonkit.estimators.population.minimal_uniques import (
+from anonkit.estimators.minimal_uniques import (
     affordable_size,
     dis_score,
     dis_suda_scores,

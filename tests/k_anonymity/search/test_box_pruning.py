@@ -14,10 +14,9 @@ from anonkit.domains.coded_columns import CodedColumn
 from anonkit.k_anonymity.search.box_growth import BoxGrowth, BoxNodes
 from anonkit.k_anonymity.search.box_pruning import _between, _cheapest, _generations, supported_cuts, with_a_cut_of
 from anonkit.k_anonymity.search.box_tree import grow_boxes
-from anonkit.k_anonymity.search.distinct_rows import NumberedRows
-from anonkit.k_anonymity.search.equivalence import AtLeastK, DistinctL
+from anonkit.k_anonymity.search.equivalence import AtLeastK, DistinctL, NumberedRows
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder
-from anonkit.k_anonymity.search.soft_labels import Predicted, soft_labels
+from anonkit.k_anonymity.search.out_of_sample_predictions import Predicted, soft_labels
 
 
 def _columns(n_rows: int, seed: int = 0) -> list[CodedColumn]:

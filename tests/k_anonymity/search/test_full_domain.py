@@ -14,8 +14,7 @@ from k_anonymity.search.coded_tables import arrays, coded, holds, requirements, 
 
 from anonkit.errors import ParameterError
 from anonkit.k_anonymity.search import full_domain
-from anonkit.k_anonymity.search.distinct_rows import NumberedRows
-from anonkit.k_anonymity.search.equivalence import AlphaK, AtLeastK, DistinctL, TCloseness
+from anonkit.k_anonymity.search.equivalence import AlphaK, AtLeastK, DistinctL, NumberedRows, TCloseness
 from anonkit.k_anonymity.search.full_domain import (
     LOSSES,
     Lattice,

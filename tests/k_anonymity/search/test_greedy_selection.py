@@ -9,8 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.domains.coded_columns import CodedColumn
-from anonkit.k_anonymity.search.distinct_rows import DistinctRows, NumberedRows, released_partition
-from anonkit.k_anonymity.search.equivalence import AtLeastK, DistinctL, HistogramRequirement, Requirement, TCloseness
+from anonkit.k_anonymity.search.equivalence import (
+    AtLeastK,
+    DistinctL,
+    DistinctRows,
+    HistogramRequirement,
+    NumberedRows,
+    Requirement,
+    TCloseness,
+    released_partition,
+)
 from anonkit.k_anonymity.search.greedy_selection import (
     Feature,
     FeatureSelection,

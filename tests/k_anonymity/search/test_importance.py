@@ -25,7 +25,7 @@ from anonkit.k_anonymity.search.importance import (
     MutualInformation,
     PermutationImportance,
 )
-from anonkit.k_anonymity.search.out_of_bag import PUBLISHED, ForestSize
+from anonkit.k_anonymity.search.out_of_sample_predictions import PUBLISHED, ForestSize
 from tests.k_anonymity.search.coded_tables import coded, tables
 
 N_ROWS = 60
@@ -107,7 +107,7 @@ def test_permuted_rows_are_predicted_in_blocks(monkeypatch: pytest.MonkeyPatch) 
     """Block by block gives what all at once gives."""
     forest = _grown(ForestSize(trees=10))
     at_once = forest.permutation_importance()[0].tolist()
-    monkeypatch.setattr("anonkit.k_anonymity.search.out_of_bag._CELLS", 9)
+    monkeypatch.setattr("anonkit.k_anonymity.search.out_of_sample_predictions._CELLS", 9)
     assert forest.permutation_importance()[0].tolist() == at_once
 
 

@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.domains.coded_columns import CodedColumn
-from anonkit.k_anonymity.search.distinct_rows import NumberedRows
-from anonkit.k_anonymity.search.equivalence import AlphaK, AtLeastK, Partition, Requirement
+from anonkit.k_anonymity.search.equivalence import AlphaK, AtLeastK, NumberedRows, Partition, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import automatic_ladder, full_detail
-from anonkit.k_anonymity.search.refinable_column import RefinableColumn, refinable_column
 from anonkit.k_anonymity.search.refinement import Guide, Refinable
+from anonkit.k_anonymity.search.top_down_specialization import RefinableColumn, refinable_column
 from tests.k_anonymity.search.coded_tables import coded, requirements, tables
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.domains.named_parts import place
-from anonkit.k_anonymity.search.supported_cuts import declared_cuts, equal_width_cuts, heavy_cuts
+from anonkit.k_anonymity.supported_parts import declared_cuts, equal_width_cuts, heavy_cuts
 
 DAYS = st.dates(date(1900, 1, 1), date(2030, 1, 1))
 CELLS = st.one_of(

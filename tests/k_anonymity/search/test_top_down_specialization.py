@@ -1,4 +1,7 @@
-"""Top-down specialization: the requirements hold, order does not matter, and it finds what was planted."""
+"""A column on its way from dropped to full detail: one group at the start, every atom its own at the end.
+
+Top-down specialization: the requirements hold, order does not matter, and it finds what was planted.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.domains.coded_columns import UNLABELLED, CodedColumn
-from anonkit.k_anonymity.search.distinct_rows import released_partition
 from anonkit.k_anonymity.search.equivalence import (
     AtLeastK,
     DistinctL,
@@ -19,12 +21,20 @@ from anonkit.k_anonymity.search.equivalence import (
     Partition,
     Requirement,
     TCloseness,
+    released_partition,
 )
 from anonkit.k_anonymity.search.greedy_selection import suppressed_rows
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder, automatic_ladder, full_detail, tree_ladder, width_ladder
 from anonkit.k_anonymity.search.importance import LabelledRows, PermutationImportance
-from anonkit.k_anonymity.search.out_of_bag import ForestSize
-from anonkit.k_anonymity.search.top_down_specialization import DropReason, Specialization, specialize
+from anonkit.k_anonymity.search.out_of_sample_predictions import ForestSize
+from anonkit.k_anonymity.search.top_down_specialization import (
+    CutColumn,
+    DropReason,
+    LadderColumn,
+    Specialization,
+    refinable_column,
+    specialize,
+)
 from tests.conftest import USUAL_EIGHT
 from tests.k_anonymity.search.coded_tables import coded, holds, requirements, tables
 
@@ -292,7 +302,7 @@ def test_utility_on_adult_under_the_held_out_protocol(adult: Any, names: Any, fl
     from sklearn.metrics import roc_auc_score
 
     from anonkit.engines.local.local_engine import LocalEngine
-    from anonkit.k_anonymity.narrowed_boxes import pool_rare
+    from anonkit.k_anonymity.supported_parts import pool_rare
     from anonkit.policy.declaration import Policy
 
     engine = LocalEngine()
@@ -326,3 +336,26 @@ def test_no_column_is_refined_only_to_set_rows_apart_that_are_left_out() -> None
     assert result.groups["outlying"] is None
     assert result.groups["useful"] is not None
     assert result.suppressed.sum() == 0
+
+
+COLUMN = CodedColumn(name="a", codes=np.array([0, 1, 2, 3, 3], dtype=np.int32), values=[1, 2, 5, 9], ordered=True)
+ATOMS = np.arange(4, dtype=np.int32)
+
+
+@pytest.mark.parametrize("with_ladder", [False, True])
+def test_a_column_begins_dropped_and_ends_with_every_atom_apart(with_ladder: bool) -> None:
+    """By cuts or along a hierarchy."""
+    column = refinable_column(COLUMN, ATOMS, automatic_ladder(COLUMN) if with_ladder else None)
+    assert isinstance(column, LadderColumn if with_ladder else CutColumn)
+    assert column.n_groups == 1
+    assert not column.is_finest
+    finest = column.finest()
+    assert finest.n_groups == 4
+    assert finest.is_finest
+    assert column.n_groups == 1  # what it was is left as it was
+
+
+def test_a_column_of_one_value_has_nothing_to_refine() -> None:
+    """It is the finest from the start."""
+    constant = CodedColumn(name="a", codes=np.zeros(3, dtype=np.int32), values=[1], ordered=True)
+    assert refinable_column(constant, np.zeros(1, dtype=np.int32), None).is_finest

@@ -9,7 +9,7 @@ import pytest
 
 import anonkit
 from anonkit.errors import ParameterError
-from anonkit.pipeline.profiles.promised_protection import EvidenceState
+from anonkit.pipeline.profiles.profile_evidence import EvidenceState
 from anonkit.pipeline.profiles.release_profile import PROFILES, release_profile
 
 

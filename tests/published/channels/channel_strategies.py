@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from anonkit.published.channels.band_response import BandResponse
-from anonkit.published.channels.kary_response import RandomizedResponse
-from anonkit.published.channels.set_response import SetResponse
+from anonkit.published.channels.category_channels import RandomizedResponse, SetResponse
+from anonkit.published.channels.number_channels import BandResponse
 from anonkit.randomized_response.number_response import flattest_set
 
 KEEPS = st.floats(0.01, 1.0)

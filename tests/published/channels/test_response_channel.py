@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.errors import ParameterError, ReleaseFormatError
-from anonkit.published.channels.band_response import BandResponse
-from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.category_channels import RandomizedResponse
+from anonkit.published.channels.number_channels import BandResponse
 from anonkit.published.channels.response_channel import Channel, ResponseMatrix, TruthOrBlind
 from tests.published.channels.channel_strategies import stochastic_matrices
 

@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.errors import ParameterError, ReleaseFormatError
-from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.category_channels import MOST_PAIRS, RandomizedResponse, SetResponse
 from anonkit.published.channels.response_channel import ResponseMatrix
-from anonkit.published.channels.set_response import MOST_PAIRS, SetResponse
 from anonkit.published.exact_losses import worst_ratio
 from tests.published.channels.channel_strategies import set_channels
 

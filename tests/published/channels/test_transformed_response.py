@@ -8,8 +8,8 @@ import pytest
 from hypothesis import strategies as st
 
 from anonkit.errors import ParameterError, ReleaseFormatError
-from anonkit.published.channels.kary_response import RandomizedResponse
-from anonkit.published.channels.transformed_response import PUBLISHED, ContinuousDraw, TransformedResponse, breach_width
+from anonkit.published.channels.category_channels import RandomizedResponse
+from anonkit.published.channels.number_channels import PUBLISHED, ContinuousDraw, TransformedResponse, breach_width
 
 KEY = bytes(range(32))
 SETTINGS = st.sampled_from(sorted(PUBLISHED))
