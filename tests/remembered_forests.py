@@ -47,7 +47,7 @@ def may_remember(item: pytest.Item, tests: Path) -> bool:
 
 
 _LEARNING = (
-    *("k_anonymity.search.importance", "k_anonymity.search.soft_labels"),
+    *("k_anonymity.search.importance", "k_anonymity.search.out_of_sample_predictions"),
     *("utility.class_utility", "utility.number_utility"),
 )
 """Modules that learn forests, each of which has the function by its own name."""

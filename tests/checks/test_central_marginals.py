@@ -141,20 +141,20 @@ def test_a_forged_release_with_laplace_noise_is_refused(forgery: str, forms: dic
 
 MUTANTS = {
     "what was searched with is spent again": Mutant(
-        where="dp_trees.release.private_domains:DeltaMethod.epsilon_left", old="Fraction(self.epsilon) - spent",
+        where="dp_trees.release.private_searches:DeltaMethod.epsilon_left", old="Fraction(self.epsilon) - spent",
         new="Fraction(self.epsilon)", refused_by="release", run="Laplace, none"),
     "delta is spent twice": Mutant(
-        where="dp_trees.release.private_domains:DeltaMethod.delta_left", old="else 2", new="else 1",
+        where="dp_trees.release.private_searches:DeltaMethod.delta_left", old="else 2", new="else 1",
         refused_by="release", run="Gaussian, none"),
     "thresholds are for all of delta": Mutant(
-        where="dp_trees.release.private_domains:DeltaMethod.with_found_domains", old="Fraction(self.delta) / 2",
+        where="dp_trees.release.private_searches:DeltaMethod.with_found_domains", old="Fraction(self.delta) / 2",
         new="Fraction(self.delta)", refused_by="release", run="Laplace, none"),
     "the search is not told": Mutant(
-        where="dp_trees.release.private_domains:DeltaMethod.charged", old="after_search(found.lines,",
+        where="dp_trees.release.private_searches:DeltaMethod.charged", old="after_search(found.lines,",
         new="after_search((),",
         refused_by="release", run="Laplace, none"),
     "every column is searched with the share of all": Mutant(
-        where="dp_trees.release.private_domains:DomainSearch.found", old="self._row_units // len(names)",
+        where="dp_trees.release.private_searches:DomainSearch.found", old="self._row_units // len(names)",
         new="self._row_units", refused_by="release", run="Laplace, none"),
 }  # fmt: skip
 

@@ -198,12 +198,12 @@ LOCAL: dict[str, Mutant] = {
         refused_by="release", check="epsilon", run="clear label",
     ),
     "the commonest blind answer counts": Mutant(
-        where="published.channels.kary_response:RandomizedResponse.ratio",
+        where="published.channels.category_channels:RandomizedResponse.ratio",
         old="smallest = min(self.blind_weights)", new="smallest = max(self.blind_weights)",
         refused_by="release", check="epsilon", run="uneven",
     ),
     "a category without blind answers is passed over": Mutant(
-        where="published.channels.kary_response:RandomizedResponse.ratio",
+        where="published.channels.category_channels:RandomizedResponse.ratio",
         old="min(self.blind_weights)", new="min(one for one in self.blind_weights if one)",
         refused_by="release", check="epsilon", run="a weight of 0",
     ),
@@ -212,22 +212,22 @@ LOCAL: dict[str, Mutant] = {
         refused_by="release", check="epsilon", run="own matrix",
     ),
     "the band without its blind words": Mutant(
-        where="published.channels.band_response:BandResponse.ratio",
+        where="published.channels.number_channels:BandResponse.ratio",
         old="self.blind_weight + self.excess_weight, self.blind_weight", new="self.excess_weight, self.blind_weight",
         refused_by="release", check="epsilon", run="bands",
     ),
     "a member counts by half": Mutant(
-        where="published.channels.set_response:SetResponse.ratio",
+        where="published.channels.category_channels:SetResponse.ratio",
         old="most * self.excess_weight", new="most * self.excess_weight // 2",
         refused_by="release", check="epsilon", run="sets",
     ),
     "sets get twice the epsilon": Mutant(
-        where="published.channels.set_response:SetResponse.from_epsilon",
+        where="published.channels.category_channels:SetResponse.from_epsilon",
         old="epsilon_ratio(check_epsilon(epsilon))", new="epsilon_ratio(2 * check_epsilon(epsilon))",
         refused_by="release", check="method_parameters", run="sets",
     ),
     "twice the requested epsilon": Mutant(
-        where="published.channels.kary_response:RandomizedResponse.from_epsilon",
+        where="published.channels.category_channels:RandomizedResponse.from_epsilon",
         old="epsilon_ratio(check_epsilon(epsilon))", new="epsilon_ratio(2 * check_epsilon(epsilon))",
         refused_by="release", check="method_parameters", run="split",
     ),
@@ -237,7 +237,7 @@ LOCAL: dict[str, Mutant] = {
         refused_by="release", check="method_parameters", run="split",
     ),
     "more truth than p_keep": Mutant(
-        where="published.channels.kary_response:RandomizedResponse.equal",
+        where="published.channels.category_channels:RandomizedResponse.equal",
         old="(1 - p) / max(n_categories, 1)", new="(1 - p) / max(n_categories, 1) / 2",
         refused_by="release", check="method_parameters", run="errph",
     ),
@@ -247,7 +247,7 @@ LOCAL: dict[str, Mutant] = {
         refused_by="release", check="figures:", run="errph",
     ),
     "breach without its denominator": Mutant(
-        where="published.channels.kary_response:RandomizedResponse.breach",
+        where="published.channels.category_channels:RandomizedResponse.breach",
         old="p * p / (p + self.blind_probabilities)", new="p * p * (1 + 0 * self.blind_probabilities)",
         refused_by="release", check="figures:", run="errph",
     ),
@@ -277,12 +277,12 @@ LOCAL: dict[str, Mutant] = {
         refused_by="validate", check="response_rates:", run="errph",
     ),
     "blind answers of the first half only": Mutant(
-        where="mechanisms.code_randomizers:KaryRandomizer.answer",
+        where="mechanisms.randomizers:KaryRandomizer.answer",
         old="word(response.equal_blind_weight)", new="word(2 * response.equal_blind_weight)",
         refused_by="validate", check="response_rates:", run="errph",
     ),
     "the first bit of a word dropped": Mutant(
-        where="mechanisms.code_randomizers:CodeRandomizer.randomize",
+        where="mechanisms.randomizers:CodeRandomizer.randomize",
         old="word_bits=channel.word_bits).reshape(-1)",
         new="word_bits=channel.word_bits).reshape(-1) >> 1",
         refused_by="validate", check="response_rates:", run="errph",
@@ -293,47 +293,47 @@ LOCAL: dict[str, Mutant] = {
         refused_by="release", check="one_answer_per_row", run="rr",
     ),
     "one word too many tells the truth": Mutant(
-        where="mechanisms.code_randomizers:KaryRandomizer.answer",
+        where="mechanisms.randomizers:KaryRandomizer.answer",
         old="words < word(response.truth_weight)", new="words <= word(response.truth_weight)",
         refused_by=_WORDS, arguments=("equal",),
     ),
     "blind answers half as wide": Mutant(
-        where="mechanisms.code_randomizers:KaryRandomizer.answer",
+        where="mechanisms.randomizers:KaryRandomizer.answer",
         old="word(response.equal_blind_weight)", new="word((response.equal_blind_weight + 1) // 2)",
         refused_by=_WORDS, arguments=("equal",),
     ),
     "a band off by one": Mutant(
-        where="mechanisms.code_randomizers:BandRandomizer.answer",
+        where="mechanisms.randomizers:BandRandomizer.answer",
         old="words < word(truthful)", new="words <= word(truthful)",
         refused_by=_WORDS, arguments=("band",),
     ),
     "the places of missing not merged": Mutant(
-        where="mechanisms.code_randomizers:BandRandomizer.answer",
+        where="mechanisms.randomizers:BandRandomizer.answer",
         old="if response.has_missing else", new="if False else",
         refused_by=_WORDS, arguments=("band with missing",),
     ),
     "a set off by one": Mutant(
-        where="mechanisms.code_randomizers:SetRandomizer.answer",
+        where="mechanisms.randomizers:SetRandomizer.answer",
         old="words < word(truthful)", new="words <= word(truthful)",
         refused_by=_WORDS, arguments=("sets",),
     ),
     "sets that do not go around the classes": Mutant(
-        where="mechanisms.code_randomizers:SetRandomizer.answer",
+        where="mechanisms.randomizers:SetRandomizer.answer",
         old="+ self._moves[0][member]", new="+ 0 * member",
         refused_by=_WORDS, arguments=("sets with classes",),
     ),
     "the truth instead of its set": Mutant(
-        where="mechanisms.code_randomizers:SetRandomizer.answer",
+        where="mechanisms.randomizers:SetRandomizer.answer",
         old="np.minimum(words // word(response.excess_weight), word(size - 1))", new="(0 * words)",
         refused_by=_WORDS, arguments=("sets",),
     ),
     "blind sets of the first half only": Mutant(
-        where="mechanisms.code_randomizers:SetRandomizer.answer",
+        where="mechanisms.randomizers:SetRandomizer.answer",
         old="word(response.blind_weight)", new="word(2 * response.blind_weight)",
         refused_by="validate", check="response_rates:", run="sets",
     ),
     "an alias table off by one": Mutant(
-        where="mechanisms.code_randomizers:AliasTable._draw", old="words >= self.limits", new="words > self.limits",
+        where="mechanisms.randomizers:AliasTable._draw", old="words >= self.limits", new="words > self.limits",
         refused_by=_WORDS, arguments=("skewed",),
     ),
     "one key stream for all attributes": Mutant(
@@ -345,7 +345,7 @@ LOCAL: dict[str, Mutant] = {
         refused_by=_STREAMS,
     ),
     "the words of every block used again": Mutant(
-        where="mechanisms.code_randomizers:CodeRandomizer.randomize", old="first_row + block.start", new="first_row",
+        where="mechanisms.randomizers:CodeRandomizer.randomize", old="first_row + block.start", new="first_row",
         refused_by="tests/mechanisms/test_code_randomizers.py::test_blocks_do_not_show_in_the_answers",
     ),
     "the words of every batch used again": Mutant(
@@ -353,7 +353,7 @@ LOCAL: dict[str, Mutant] = {
         refused_by=_BATCHES, arguments=("errph", {"epsilon": 1.0, "bins": 4}, CUSTOMERS),
     ),
     "a multiplier without its variance": Mutant(
-        where="mechanisms.number_randomizer:NumberRandomizer._noisy",
+        where="mechanisms.randomizers:NumberRandomizer._noisy",
         old="spread *= a.variance", new="spread *= 0",
         refused_by="tests/mechanisms/test_number_randomizer.py::test_published_numbers_have_the_stated_moments",
         arguments=("N(1,1)",),
@@ -473,7 +473,7 @@ COUNTING: dict[str, Mutant] = {
         refused_by="release", check="l_diversity", run="l of numbers",
     ),
     "a width of half the tolerance": Mutant(
-        where="k_anonymity.measured_columns:rounded_width", old="* (high - low)", new="* (high - low) / 2",
+        where="k_anonymity.sensitive_rules:rounded_width", old="* (high - low)", new="* (high - low) / 2",
         refused_by="validate", check="sensitive_values", run="cap of numbers",
     ),
     "the last requirement alone": Mutant(
@@ -485,7 +485,7 @@ COUNTING: dict[str, Mutant] = {
         refused_by="release", check="identifiers_absent", run="rfka with a name",
     ),
     "the unit left in the data": Mutant(
-        where="pipeline.surrogates:shown_rows", old=" if name not in hidden", new="",
+        where="pipeline.derived_columns:shown_rows", old=" if name not in hidden", new="",
         refused_by="validate", check="identifiers_absent", run="rfka of people",
     ),
     "a label of the params that is not in the data": Mutant(
@@ -529,7 +529,7 @@ GROUPED: dict[str, Mutant] = {
         refused_by=_GROUPS, arguments=(60, 3, 3),
     ),
     "rows show the nearest centroid": Mutant(
-        where="k_anonymity.grouped_rows:GroupedRecoding.apply",
+        where="k_anonymity.numbers_in_groups:GroupedRecoding.apply",
         old="np.where(place == UNKNOWN, UNKNOWN, self.centroid_of[place])",
         new="centroids.nearest(out, {name: batch.column(name) for name in names})",
         refused_by="release", check="", run="mdav",

@@ -124,25 +124,25 @@ def test_the_search_leaves_through_its_draws_alone(method: str, pair: str) -> No
 
 MUTANTS: dict[str, Mutant] = {
     "candidates are counted without noise": Mutant(
-        where="dp_trees.release.private_spikes:noisy_histogram", old="noisy_counts(counts, rate, words)", new="counts",
+        where="dp_trees.release.private_searches:noisy_histogram", old="noisy_counts(counts, rate, words)", new="counts",
         refused_by="bytes"),
     "what is found depends on exact counts": Mutant(
-        where="dp_trees.release.private_spikes:SpikeMethod.released_after_search",
+        where="dp_trees.release.private_searches:SpikeMethod.released_after_search",
         old="one.found) for one in histograms if one.found}",
         new="one.values.bounds[:1]) for one in histograms if exact[0] % 2}",
         refused_by="spikes"),
     "the search is not in the account": Mutant(
-        where="dp_trees.release.private_spikes:SpikeMethod._with_search",
+        where="dp_trees.release.private_searches:SpikeMethod._with_search",
         old="[one.draw for one in histograms]", new="[]", refused_by="account_lines"),
     "nothing is taken off for the search": Mutant(
-        where="dp_trees.release.private_spikes:SpikeMethod.after_spikes",
+        where="dp_trees.release.private_searches:SpikeMethod.after_spikes",
         old="sum(draw_units(draw) for draw in draws)", new="0", refused_by="epsilon"),
     "a row is in the cells of two candidates": Mutant(
-        where="dp_trees.release.private_spikes:candidate_counts", old="np.bincount(codes, minlength=size)",
+        where="dp_trees.release.private_searches:candidate_counts", old="np.bincount(codes, minlength=size)",
         new="np.bincount(np.append(codes, codes), minlength=size)", refused_by="totals"),
 }  # fmt: skip
 LOUDER = Mutant(
-    where="dp_trees.release.private_spikes:noisy_histogram",
+    where="dp_trees.release.private_searches:noisy_histogram",
     old="counts, rate, words",
     new="counts, 4 * rate, words",
     refused_by="audit",

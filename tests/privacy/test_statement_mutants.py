@@ -33,10 +33,10 @@ RUNS = {CELLS: _run(CELLS), LINES: _run(LINES), REPLACED: _run(CELLS, adjacency=
 ACCOUNT = "tests/mechanisms/test_stated_account.py"
 MUTANTS: dict[str, Mutant] = {
     "half the sensitivity of a sum": Mutant(
-        where="mechanisms.query_sensitivity:sensitivity_of", old=") - 1", new=") // 2",
+        where="mechanisms.accounting:sensitivity_of", old=") - 1", new=") // 2",
         refused_by="release", check="epsilon", run=LINES),
     "half the width of a quantile": Mutant(
-        where="mechanisms.query_sensitivity:sensitivity_of", old="2 * max", new="1 * max",
+        where="mechanisms.accounting:sensitivity_of", old="2 * max", new="1 * max",
         refused_by="release", check="epsilon", run=LINES),
     "the cheapest row for the dearest": Mutant(
         where="mechanisms.statement_loss:row_units", old="return max(", new="return min(",
@@ -61,7 +61,7 @@ MUTANTS: dict[str, Mutant] = {
         new="noisy_counts(1000 * answer if draw.name == 'rows by sex' else answer",
         refused_by="release", check="counts_agree", run=LINES),
     "rows that the noisy table does not have": Mutant(
-        where="dp_trees.stated.stated_draft:_rows", old="np.maximum(np.array", new="1 + np.maximum(np.array",
+        where="dp_trees.stated.stated_method:_rows", old="np.maximum(np.array", new="1 + np.maximum(np.array",
         refused_by="release", check="rows_from_values", run=CELLS),
     "lines that the values do not make": Mutant(
         where="published.statements.value_lines:_line", old="value=float(number)", new="value=float(number + 1)",

@@ -14,7 +14,7 @@ from tests.privacy.mutation import Mutant, refusal
 
 LAWS = "tests/mechanisms/test_exact_laws.py::"
 GAUSSIAN = "tests/mechanisms/test_discrete_gaussian.py::"
-NOISE, CHOICE = "mechanisms.discrete_laplace:", "mechanisms.private_selection:"
+NOISE, CHOICE = "mechanisms.exact_samplers:", "mechanisms.exact_samplers:"
 
 MUTANTS: dict[str, Mutant] = {
     "a series that ends at the wrong parity": Mutant(
@@ -55,11 +55,11 @@ MUTANTS: dict[str, Mutant] = {
         arguments=([2, 0, 1], None),
         refused_by=LAWS + "test_the_code_of_the_exponential_mechanism_has_its_law"),
     "a proposal that is too narrow": Mutant(
-        where="mechanisms.discrete_gaussian:discrete_gaussian", old="rate * (2 * middle - 1)",
+        where="mechanisms.exact_samplers:discrete_gaussian", old="rate * (2 * middle - 1)",
         new="rate * (2 * middle)", arguments=(1.2,),
         refused_by=GAUSSIAN + "test_the_code_of_the_sampler_has_its_law"),
     "a coin around another middle": Mutant(
-        where="mechanisms.discrete_gaussian:discrete_gaussian", old="beyond * (beyond + 1)", new="beyond * beyond",
+        where="mechanisms.exact_samplers:discrete_gaussian", old="beyond * (beyond + 1)", new="beyond * beyond",
         arguments=(1.2,), refused_by=GAUSSIAN + "test_the_code_of_the_sampler_has_its_law"),
     "a carry of the exponent is lost": Mutant(
         where=NOISE + "bernoulli_exp_exactly", old="+ (middle >> half)", new="",
@@ -68,7 +68,7 @@ MUTANTS: dict[str, Mutant] = {
         where="randomness:Randomness.permutation", old="bool(np.all(ranked[1:] != ranked[:-1]))", new="True",
         refused_by=LAWS + "test_every_order_of_rows_has_as_many_words"),
     "a word on a border is the copy before": Mutant(
-        where="dp_trees.tree_rows:PoissonBootstrap.groups", old='side="right"', new='side="left"',
+        where="dp_trees.plan:PoissonBootstrap.groups", old='side="right"', new='side="left"',
         refused_by=LAWS + "test_every_number_of_copies_has_exactly_its_words"),
 }  # fmt: skip
 

@@ -3,7 +3,7 @@
 
 Counts of the data are used by ``pair_prequeries``, ``target_bins``, ``stacked`` and ``weighting`` alone, under the
 plan's budget; all else is post-processing of noisy counts, at no privacy loss. The rule that divides epsilon is
-`budget_rules.forest_rule`.
+`budget_rules.tree_rule`.
 
 ``pair_prequeries``, ``target_bins``
     What is read and chosen before the model: dependence within classes, attributes that lead a tree, bins of a number.
