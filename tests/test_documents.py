@@ -344,7 +344,7 @@ def test_a_named_tuple_is_a_list_and_bytes_are_hexadecimal() -> None:
 
 
 def test_a_field_has_a_form_of_its_own_and_a_closed_part_no_other_keys() -> None:
-    """What cannot be parsed, and a key that is not declared, are damage."""
+    """Damage is what cannot be parsed, and a key that is not declared."""
     for part, written in ((Closed(steps=3), {"steps": "|||"}), (Closed(steps=None), {"steps": None})):
         assert part.to_params() == written
         assert Closed.from_params(written) == part
