@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.conftest import Ran
+from cli.conftest import Cli, Ran
 
 from anonkit.ledger import NAME, Ledger
 from anonkit.ledger.earlier_releases import POINTER, SIMULATED_NAME, request_digest, sealed
@@ -230,7 +230,7 @@ def test_a_pointer_that_cannot_be_read_names_an_unknown_ledger(cli: Any, january
 
 
 @pytest.fixture
-def simulated(cli: Any, tmp_path: Path) -> Callable[[Path], Ran]:
+def simulated(cli: Cli, tmp_path: Path) -> Callable[[Path], Ran]:
     """Run a recipe of simulated customers into a folder."""
 
     def run(folder: Path) -> Ran:
