@@ -2,8 +2,8 @@
 """Validation of central-DP releases: draws rebuilt, epsilon added up, trees and rows checked against the params.
 
 Nothing here is shared with the methods that wrote the release: what they must have drawn is rebuilt from public facts
-(`central_plans`), compared with the published account and added up (`central_account`), and the published trees, tables
-and rows must be such as these draws leave (`central_forest`, `central_rows`).
+(`central_account`), compared with the published account and added up (`central_account`), and the published trees, tables
+and rows must be such as these draws leave (`central_model`, `central_rows`).
 """
 
 from __future__ import annotations

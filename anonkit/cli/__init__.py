@@ -5,11 +5,12 @@ A command parses its options, builds the library's values, calls one public func
 command computes, and none prints or exits: the boundary does.
 
 ``commands``
-    The group of them all. Nothing of it is imported before `main` has started the process for forests, if there is one.
-``boundary``, ``outcome``, ``progress``, ``summary``
+    The group of them all, and the options of every method. Nothing of it is imported before `main` has started the
+    process for forests, if there is one.
+``boundary``, ``outcome``, ``summary``
     Results, errors, exit codes and the line of progress, once for all commands.
-``options``, ``method_options``, ``files``
-    Options shared by commands, those of every method, and text files that commands write.
+``options``, ``files``
+    Options shared by commands, and text files that commands write.
 ``release``, ``apply``, ``run``, ``demo``, ``init``
     Commands that make a release or a policy.
 ``validate``, ``audit``, ``compare``, ``reconstruct``, ``report``, ``ledger``, ``methods``

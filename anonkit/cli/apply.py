@@ -97,7 +97,7 @@ def command(
     """
     from anonkit.cli.summary import release_outcome
     from anonkit.engines.snapshots.addresses import source_at
-    from anonkit.pipeline.earlier_releases import applied_recoding, batch_policy, earlier_recoding
+    from anonkit.pipeline.earlier_batches import applied_recoding, batch_policy, earlier_recoding
     from anonkit.pipeline.release_path import release_table
     from anonkit.pipeline.repeated_release import release_steps
     from anonkit.pipeline.request_form import ReleaseRequest

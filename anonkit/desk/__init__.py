@@ -6,7 +6,7 @@ makes the same release.
 
 ``request_guard``
     What every request has to show before anything answers it.
-``session_history``, ``edited_policy``, ``decided_release``
+``session_files``, ``decided_release``
     The session as files: numbered steps, the policy with all its comments, the recipe and the command that follow.
 ``background_jobs``, ``job_imports``, ``job_kinds``
     Work in processes of its own.

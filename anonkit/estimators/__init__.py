@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statistical estimation from published values: distributions, moments and consistent counts, with standard errors.
 
-``band_bounds`` bounds shares behind band answers, ``moments`` are means and variances of randomized numbers,
-``consistent_counts`` counts behind noisy histograms; ``class_shrinkage`` and ``evidence_weight`` take from evidence
-what noise feigns. ``number_distances`` measures shown numbers against the original ones, ``population`` the risk in a
-population. All but these two is post-processing and costs no privacy.
+``consistent_counts`` are counts behind noisy histograms and randomized answers, ``number_estimates`` means, variances
+and bounds on shares of randomized numbers; ``evidence_weight`` takes from evidence what noise feigns. All of this is
+post-processing and costs no privacy. ``reidentification_risk`` and ``minimal_uniques`` measure the risk in a
+population.
 """

@@ -86,7 +86,7 @@ class Account:
     released_before: str | Path | None = None
     """Table whose people were released before, where the ledger does not remember them."""
     disjoint_from: tuple[int, ...] | None = None
-    """Earlier releases with which this one has no person in common; set by `pipeline.earlier_releases`."""
+    """Earlier releases with which this one has no person in common; set by `pipeline.earlier_batches`."""
     applied: AppliedRecoding | None = None
     """The earlier release whose recoding is applied: the ledger has to know it."""
     is_simulated: bool = False

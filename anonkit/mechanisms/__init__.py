@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Randomizers and noise: published answers and counts are drawn here, from secret random words alone.
 
-``code_randomizers``, ``number_randomizer``, ``answered_attributes``
+``randomizers``
     Answers of the local mechanisms, whose response matrices are in `anonkit.published.channels`.
-``discrete_laplace``, ``discrete_gaussian``, ``noisy_histograms``, ``private_selection``, ``domain_finding``
+``exact_samplers``, ``noisy_histograms``
     Noise and private choices of central releases.
-``query_sensitivity``, ``accounting``, ``statement_loss``, ``concentrated_loss``
+``accounting``, ``statement_loss``
     Sensitivity of queries, and the privacy loss of draws.
-``shuffle_amplification``, ``sampling_threshold``
+``privacy_amplification``
     Its reduction by a secret shuffle, and by the sampling of rows.
 
 Arrays in, arrays out: no tables, no files, no policy.

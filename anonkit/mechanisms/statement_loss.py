@@ -2,7 +2,7 @@
 """The privacy loss of a noise statement, as its owner accounts for it: from queries, rates and restrictions alone.
 
 A row that comes or goes moves the numbers of a table by their sensitivity in sum. It moves the scores of a choice
-within a range whose width is what counts (`private_selection`). A draw costs rate times sensitivity. A row pays for
+within a range whose width is what counts (`exact_samplers`). A draw costs rate times sensitivity. A row pays for
 the draws whose restrictions it meets, and the dearest row decides.
 
 Draws of a noise statement on exact answers: noisy numbers and chosen candidates, the values that are published.

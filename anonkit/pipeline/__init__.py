@@ -5,7 +5,7 @@
     The steps of `anonkit.release` and `anonkit.apply` in their order.
 ``python_calls``, ``request_form``, ``recipe``
     The request as values: from the Python keywords, or from a TOML recipe.
-``declared_source``, ``several_tables``, ``earlier_recoding``
+``declared_source``, ``recipe_sources``, ``earlier_batches``
     The table as its policy declares it, and the method behind `anonkit.apply`.
 ``publishing``, ``output_measures``
     The files written, read back and measured.

@@ -16,7 +16,7 @@ from anonkit.engines.snapshots.addresses import ReadAs, source_at
 from anonkit.errors import ParameterError
 from anonkit.ledger.account import Account, Where
 from anonkit.methods import default_method, make_method, method_parameters
-from anonkit.pipeline.earlier_releases import applied_recoding, batch_policy, earlier_recoding
+from anonkit.pipeline.earlier_batches import applied_recoding, batch_policy, earlier_recoding
 from anonkit.pipeline.release_path import release_table
 from anonkit.pipeline.release_space import Output
 from anonkit.pipeline.request_form import (

@@ -39,7 +39,7 @@ from anonkit.pipeline.derived_columns import (
     weights_block,
 )
 from anonkit.pipeline.dossier import Released, is_dossier_of, make_dossier, rows_in_memory
-from anonkit.pipeline.earlier_releases import with_new_people
+from anonkit.pipeline.earlier_batches import with_new_people
 from anonkit.pipeline.output_measures import ReleasedRows, SourceCounts, answer_checks, recount, release_utility
 from anonkit.pipeline.population_measures import ReleasedClasses, measured_population, refuse_population
 from anonkit.pipeline.publishing import VerifiedDraft, method_block, planned_release, prepared, publish, with_copy

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.dp_trees.additive_model.test_histogram_noise import ONE
 
 from anonkit.budget_rules import tree_rule
 from anonkit.budget_rules.pair_rule import AttributeSize, PairRule, choice_share_of
@@ -43,6 +42,7 @@ from anonkit.mechanisms.exact_samplers import LEAST_RATE
 from anonkit.methods import method_class, method_names
 from anonkit.promises.guarantee import ADD_OR_REMOVE, REPLACE
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE, noise_variance
+from tests.dp_trees.additive_model.test_combination import ONE
 
 WORDS: dict[str, Any] = {"depth": 3, "steps": 4, "order": "ascending", "score": "gini", "stop": "noisy"}
 

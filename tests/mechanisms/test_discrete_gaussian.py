@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.mechanisms.test_discrete_laplace import agrees, words
 
 from anonkit.errors import ParameterError
 from anonkit.mechanisms import exact_samplers as gaussian
@@ -17,6 +16,7 @@ from anonkit.mechanisms import exact_samplers as noise
 from anonkit.mechanisms.exact_samplers import UniformStream, discrete_gaussian, gaussian_counts
 from anonkit.randomness import Randomness
 from tests.mechanisms.test_exact_laws import Script, enumerated
+from tests.mechanisms.test_exact_samplers import agrees, words
 
 ONE = 1 << 52
 

@@ -27,12 +27,12 @@ from anonkit.mechanisms.accounting import sensitivity_of
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 from tests.dp_trees import test_split_selection as scores
-from tests.dp_trees.additive_model import test_histogram_noise as histograms
+from tests.dp_trees.additive_model import test_combination as histograms
 from tests.dp_trees.additive_model import test_pair_interaction as interaction
 from tests.dp_trees.additive_model import test_pair_prequeries as dependence
 from tests.dp_trees.additive_model import test_target_bins as bins
 from tests.dp_trees.marginals import test_triple_choice as triples
-from tests.mechanisms import test_discrete_laplace as laplace
+from tests.mechanisms import test_exact_samplers as laplace
 from tests.mechanisms import test_private_selection as selection
 
 POLICY = Policy(

@@ -12,7 +12,7 @@ from privacy.mutation import forget
 import anonkit
 from anonkit.checks.validation import validate
 from anonkit.errors import GuaranteeError, ReleaseFormatError
-from tests.k_anonymity import test_sampled_rows as scores
+from tests.k_anonymity import test_generalization_schemes as scores
 from tests.methods import test_safepub as drawn
 from tests.privacy.test_central_mutants import Mutant, mutate
 

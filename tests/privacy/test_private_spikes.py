@@ -124,7 +124,8 @@ def test_the_search_leaves_through_its_draws_alone(method: str, pair: str) -> No
 
 MUTANTS: dict[str, Mutant] = {
     "candidates are counted without noise": Mutant(
-        where="dp_trees.release.private_searches:noisy_histogram", old="noisy_counts(counts, rate, words)", new="counts",
+        where="dp_trees.release.private_searches:noisy_histogram",
+        old="noisy_counts(counts, rate, words)", new="counts",
         refused_by="bytes"),
     "what is found depends on exact counts": Mutant(
         where="dp_trees.release.private_searches:SpikeMethod.released_after_search",

@@ -9,11 +9,12 @@ plan's budget; all else is post-processing of noisy counts, at no privacy loss. 
     What is read and chosen before the model: dependence within classes, attributes that lead a tree, bins of a number.
 ``stacked``
     The model from its noisy parts; the other modules are its steps.
-``histogram_noise``, ``combination``
-    The law of the histograms, and consistent totals of classes with the weighted sum of the log-odds of every attribute
-    value (`published.count_evidence`).
+``combination``
+    The law of the histograms, the weighted sum of the log-odds of every attribute value (`published.count_evidence`),
+    and the correction for scoring counts on themselves.
 ``weighting``
-    The Newton step for the weights, and the correction for scoring counts on themselves.
-``synthetic_population``
-    Rows of the population that the noisy counts describe.
+    The Newton step for the weights.
+
+Consistent totals of classes, and rows of the population that the noisy counts describe, are in
+`anonkit.dp_trees.microdata`.
 """

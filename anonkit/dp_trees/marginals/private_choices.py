@@ -3,8 +3,8 @@
 
 **The view** follows from the public rule and a few noisy readings. A reading is a number in whole steps with discrete
 Laplace noise: how much the target depends on the columns, which one row moves by 2 at most, and what the pairs of a
-forest would save, which it moves by less than 4 for each pair. The rule (`budget_rules.marginal_choice_rule`) requests readings
-and sees nothing else of the rows.
+forest would save, which it moves by less than 4 for each pair. The rule (`budget_rules.marginal_choice_rule`)
+requests readings and sees nothing else of the rows.
 
 **The triple** is three columns that together determine the target, where no pair does: one triple, or none. Its score
 is half of how far its rows are from classes of the same shares in each cell, less public numbers (what chance makes of

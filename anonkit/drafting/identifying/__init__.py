@@ -4,8 +4,8 @@
 ``check_digits`` knows the arithmetic of card, account and national numbers, ``cell_shapes`` how such cells are written,
 ``issued_numbers`` numbers of contracts, phones and plates, ``person_names`` given names and family names,
 ``street_addresses`` addresses, the words of column names, and the kinds of identifiers. ``verdicts`` judges a column by
-all of them. ``topic_words`` finds the topic of a column: demography, places, secrets; ``clear_cells`` has the refusals
-and notes on columns that a release shows as they are.
+all of them, with the refusals and notes on columns that a release shows as they are. ``topic_words`` finds the topic of
+a column: demography, places, secrets.
 
 Callers:
 

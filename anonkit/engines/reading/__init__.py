@@ -3,16 +3,16 @@
 
 The same table gives the same cells and row numbers from every format and in every engine.
 
-``open_source``, ``sources``, ``splits``
+``open_source``, ``sources``
     From a path or a data frame to batches that can be read repeatedly, whole or by split.
 ``parquet_tables``, ``delimited``, ``preambles``, ``json_lines``
     One module per format, and the layout of a delimited text.
-``text_cells``, ``number_columns``, ``grouped_points``
+``text_cells``, ``number_columns``
     Column types inferred from the cells of text files, and numbers by the form in which they are written.
-``canonical``, ``settled_tables``, ``listed_missing``
-    Canonical cell values, and a policy's rules for cells.
-``encoding``, ``coded_tables``
-    The form in which columns travel: dictionaries, integer codes.
+``column_encoding``
+    Canonical cell values, and the form in which columns travel: dictionaries, integer codes.
+``declared_tables``
+    A policy's rules for cells.
 ``failures``
     Errors of third-party libraries, whose messages may quote cells.
 """

@@ -155,7 +155,7 @@ class LocalSource:
         The files of the rows, for SQL to read directly.
     read_coded : callable, optional
         As `read`, but strings of declared columns may come as numbers, or as indices into a dictionary that lists
-        others too (`coded_tables`).
+        others too (`column_encoding`).
     """
 
     def __init__(

@@ -6,7 +6,7 @@ all rows.
 
 ``spark_engine``, ``spark_beside``
     The engine, and counts that executors make while the driver searches.
-``spark_sources``, ``spark_copies``
+``spark_sources``
     Tables as numbered splits, and copies with stable row numbers.
 ``spark_workers``
     Files of a release read where the executors are.

@@ -11,7 +11,7 @@ The counterpart of `random_forest` for a numeric target: squared error replaces 
 A random forest on codes and its out-of-bag estimates: class probabilities and permutation importance.
 
 The trees are scikit-learn's; their predictions of rows they have not seen, and the number of trees needed, are in
-`out_of_bag`.
+`out_of_sample_predictions`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The algebra of noise statements: which queries were answered with which noise, and what is published of each answer.
 
-``draws``
-    One draw of noise: a query, a law, a rate; and how draws compose. Own methods and statements have the same.
 ``noise_statement``
-    Queries of contingency tables, sums and scores, draws of them, the whole statement, and the published values.
+    One draw of noise: a query, a law, a rate; how draws compose; queries of contingency tables, sums and scores; the
+    whole statement, and the published values. Own methods and statements have the same draws.
 ``value_lines``
     What the released table shows of the values, and how far noise moves them.
 

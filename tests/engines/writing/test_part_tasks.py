@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.engines.writing.test_part_files import KEY, SCHEMA, SPLITS, WHOLE, WORDS, N, plain, tasks
 
 from anonkit.engines.writing.part_tasks import (
     Counted,
@@ -32,6 +31,7 @@ from anonkit.engines.writing.part_tasks import (
     words_of,
 )
 from anonkit.errors import EngineError, PolicyError
+from tests.engines.writing.test_parquet_files import KEY, SCHEMA, SPLITS, WHOLE, WORDS, N, plain, tasks
 
 ALL = tasks(*range(SPLITS.n_splits))
 ROWS = MappedRows(splits=SPLITS)

@@ -19,7 +19,7 @@ from anonkit.errors import AnonkitError, GuaranteeError, LedgerError, ParameterE
 from anonkit.ledger import Ledger
 from anonkit.ledger.ledger_place import users_ledger
 from anonkit.pipeline import earlier_releases
-from anonkit.pipeline.earlier_releases import applied_recoding, batch_policy, earlier_recoding
+from anonkit.pipeline.earlier_batches import applied_recoding, batch_policy, earlier_recoding
 from anonkit.policy.declaration import Policy
 
 
