@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Validation of central-DP releases: draws rebuilt, epsilon added up, trees and rows checked against the params.
 
-Nothing here is shared with the methods that wrote the release: what they must have drawn is rebuilt from public facts
-(`central_account`), compared with the published account and added up (`central_account`), and the published trees, tables
-and rows must be such as these draws leave (`central_model`, `central_rows`).
+Nothing here is shared with the methods that wrote the release: what they must have drawn is rebuilt from public facts,
+compared with the published account and added up (`central_account`), and the published trees, tables and rows must be
+such as these draws leave (`central_model`, `central_rows`).
 """
 
 from __future__ import annotations
