@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import functools
 import gc
 import importlib.util
 import os
@@ -26,6 +25,7 @@ from postgresql import Server, programs
 from quick_cases import QuickCases
 from remembered_forests import remember_forests
 from repeatable_draws import MARK, RepeatableDraws
+from traced_tests import listed
 
 # a deadline is a timed assertion, and so is the check of slow draws; the gate draws the same examples each time, a
 # sixth of what a developer has who runs one file, and `make test-random` draws others, as many as he
@@ -72,44 +72,30 @@ def _leave_out_constants_of_modules() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let the gate run in two parts: one in which branches are measured, and one with everything else."""
-    untraced = "tests that are marked `untraced`"
-    parser.addoption("--traced", action="store_true", help=f"leave out {untraced}")
-    parser.addoption(
-        "--measured-elsewhere",
-        nargs="*",
-        default=(),
-        metavar="PATH",
-        help=f"leave out what is there, but {untraced}",
-    )
-
-
-def _measured(config: pytest.Config, path: Path) -> bool:
-    """Return whether the other part of the gate measures the code at a path."""
-    return any(path.is_relative_to(REPOSITORY / measured) for measured in config.getoption("--measured-elsewhere"))
+    """Let the gate run in two parts: a few tests while branches are measured, and all others."""
+    parser.addoption("--traced", action="store_true", help="only the tests of tests/traced_tests.txt")
+    parser.addoption("--untraced", action="store_true", help="all tests but those of tests/traced_tests.txt")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not even import a file of which the other part of the gate runs every test: no word in it says otherwise."""
-    if collection_path.suffix != ".py" or not _measured(config, collection_path):
+    """Do not import a file of which no test runs."""
+    if collection_path.suffix != ".py" or not config.getoption("--traced"):
         return None
-    return "untraced" not in collection_path.read_text(encoding="utf-8") or None
+    file = collection_path.relative_to(REPOSITORY).as_posix()
+    return not any(test.startswith(f"{file}::") for test in listed()) or None
 
 
 def _leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what the other part of the gate runs."""
-    is_measured = functools.cache(functools.partial(_measured, config))
+    """Leave out what the other part of the gate runs, and refuse a list with tests that are not there."""
     traced = config.getoption("--traced")
-    there = []
-    for item in items:
-        if item.get_closest_marker("untraced"):
-            there += [item] if traced else []
-        elif is_measured(item.path):
-            there.append(item)
-    if there:
-        config.hook.pytest_deselected(items=there)
-        gone = set(there)
-        items[:] = [item for item in items if item not in gone]
+    if not traced and not config.getoption("--untraced"):
+        return
+    chosen = listed()
+    if traced and (absent := chosen - {item.nodeid for item in items}):
+        raise pytest.UsageError(f"not there: {sorted(absent)[:3]}; run python tests/traced_tests.py")
+    gone = [item for item in items if (item.nodeid in chosen) != traced]
+    config.hook.pytest_deselected(items=gone)
+    items[:] = [item for item in items if (item.nodeid in chosen) == traced]
 
 
 @pytest.hookimpl(trylast=True)

@@ -17,8 +17,6 @@ from anonkit.auditing.attacks.attack_evidence import compatible
 from anonkit.domains.dates_and_times import LEVELS, CalendarKind, CalendarParts
 from anonkit.policy.declaration import Policy
 
-pytestmark = pytest.mark.untraced
-
 POINTS = {CalendarKind.DATE: st.dates(), CalendarKind.DATETIME: st.datetimes(), CalendarKind.TIME: st.times()}
 
 

@@ -46,7 +46,6 @@ def audited(release: anonkit.Release, runs: int) -> tuple[LossBound, dict[str, d
 
 
 @pytest.mark.slow
-@pytest.mark.untraced
 def test_the_coins_show_most_of_their_claim_and_never_more() -> None:
     """Three quarters of epsilon 1 are for the rows: more than seven tenths of that."""
     found, parts = audited(released(**TIGHT), 400)
@@ -66,7 +65,6 @@ def test_more_releases_show_seven_tenths_of_the_whole_claim() -> None:
     assert 0.7 * 0.75 < found.surest < found.lower_bound
 
 
-@pytest.mark.untraced
 def test_the_bound_is_one_at_the_claimed_delta() -> None:
     """The tables were made for it: k is the fewest that keep delta, and hardly more than that."""
     release = released(**TIGHT)
@@ -95,7 +93,6 @@ MUTANTS: dict[str, tuple[Mutant, dict[str, Any], int, str]] = {
 
 
 @pytest.mark.quick_cases("the number of rows is told")
-@pytest.mark.untraced
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mutant_is_refuted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bound of the part that it breaks is above what that part claims."""
@@ -155,7 +152,6 @@ def test_a_release_of_nothing_is_an_answer_and_a_small_epsilon_too_weak_an_attac
 
 
 @pytest.mark.slow
-@pytest.mark.untraced
 def test_the_audit_of_a_release_has_it_and_the_same_seed_gives_it_again() -> None:
     """Beside the attacks on the rows that are shown, in the JSON; 0 runs leave it out."""
     release = released(**TIGHT)

@@ -16,8 +16,6 @@ from anonkit.auditing.epsilon_audit import (
 )
 from anonkit.errors import ParameterError
 
-pytestmark = pytest.mark.untraced  # attacks and bounds call nothing whose branches are measured
-
 
 @pytest.mark.parametrize("p", [0.0, 0.003, 0.2, 0.5, 0.97, 1.0])
 def test_limits_fail_no_more_often_than_promised(p: float) -> None:

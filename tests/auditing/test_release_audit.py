@@ -23,8 +23,6 @@ from anonkit.policy.column_declarations import Column, Missing, Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.target_task import Task
 
-pytestmark = pytest.mark.untraced
-
 TABLE = bank_customers(300, seed=1)
 
 

@@ -19,8 +19,6 @@ from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 from anonkit.promises.noise_promises import CentralDP
 
-pytestmark = pytest.mark.untraced
-
 POLICY = Policy(
     columns={
         "a": Column(name="a", categories=("0", "1", "2", "3")),

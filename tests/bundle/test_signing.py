@@ -134,7 +134,6 @@ def test_keys_of_other_kinds_are_refused_before_anything_is_read(
         assert run(program, ["validate", data, "--signed-by", str(key)], "anonkit") == 3
 
 
-@pytest.mark.untraced
 def test_an_encrypted_key_needs_its_password(
     small_customers: pa.Table, keys: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,7 +153,6 @@ def test_an_encrypted_key_needs_its_password(
     assert anonkit.validate(made, signed_by=keys[1]).passed
 
 
-@pytest.mark.untraced
 def test_an_old_signature_does_not_outlive_its_release(
     small_customers: pa.Table, keys: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -200,7 +198,6 @@ def test_recipes_and_batches_are_signed_too(keys: tuple[Path, Path], tmp_path: P
     assert anonkit.validate(made, signed_by=keys[1]).passed
 
 
-@pytest.mark.untraced
 def test_a_dry_run_signs_nothing_and_reads_the_key(
     small_customers: pa.Table, keys: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -211,7 +208,6 @@ def test_a_dry_run_signs_nothing_and_reads_the_key(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.untraced
 def test_apply_and_reconstruct_refuse_files_that_were_changed(small_customers: pa.Table, tmp_path: Path) -> None:
     """They compare what they read with the descriptor first; exit code 1, and nothing is written."""
     release(small_customers, tmp_path / "out.parquet")

@@ -110,7 +110,6 @@ def _rows(keys: Sequence[str]) -> list[str]:
 
 
 @pytest.mark.quick_cases("ppnb")
-@pytest.mark.untraced
 @pytest.mark.parametrize("method", METHODS)
 def test_the_checks_are_the_same_and_no_row_is_fetched_here(
     method: str, stored: Callable[..., anonkit.Release], bucket: Bucket, workers: Counted

@@ -144,7 +144,6 @@ ANY_ANONYMOUS: dict[str, tuple[Edit, str]] = {
 """Edits of a k-anonymous release."""
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize(("forgery", "method"), over(ANY_ANONYMOUS, ANONYMOUS))
 def test_a_forged_k_anonymous_release_is_refused(
     releases: dict[str, Files], method: str, forgery: str, tmp_path: Path

@@ -170,7 +170,6 @@ POLICY = {
 
 
 @pytest.mark.quick_cases("incognito", "mondrian")
-@pytest.mark.untraced
 @pytest.mark.parametrize("method", ["rfka", "datafly", "incognito", "mondrian"])
 def test_a_release_of_dates_validates_and_a_forged_one_does_not(method: str, tmp_path: Path) -> None:
     """Every label of the file and of the params says what it covers; one year more or less is found."""

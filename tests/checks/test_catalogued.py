@@ -312,7 +312,6 @@ def test_an_entry_of_another_version_is_compared_with_the_sentence(
 
 
 @pytest.mark.slow
-@pytest.mark.untraced
 def test_copies_and_replacements_keep_no_entry_of_another_release(customers: pa.Table, tmp_path: Path) -> None:
     """Under its own name a copy has them, under another none; a new release without them removes the old ones."""
     output = tmp_path / "out.parquet"
@@ -342,7 +341,6 @@ def test_entries_are_signed_with_the_release(customers: pa.Table, tmp_path: Path
 
 
 @pytest.mark.slow
-@pytest.mark.untraced
 def test_commands_and_recipes_request_entries_too(
     customers: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

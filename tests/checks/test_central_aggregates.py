@@ -73,7 +73,6 @@ def checked(release: Any, folder: Path, forge: Forge | None = None, *, draft: bo
 
 
 @pytest.mark.quick_cases("lines*-1.0", "lines0-30.0", "lines3-0.02")
-@pytest.mark.untraced
 @pytest.mark.parametrize("epsilon", [0.02, 1.0, 30.0])
 @pytest.mark.parametrize("lines", [LINES, (), ("count",), ("quantile(age, 0.05, 0.95)", "sex, ward, age")])
 def test_what_the_method_publishes_is_what_the_check_rebuilds(

@@ -108,7 +108,6 @@ FORGERIES: dict[str, tuple[Edit, str]] = {
 """Forgeries, and the check that refuses each; None where several do, or the files cannot be read any more."""
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize("forgery", FORGERIES)
 def test_a_forged_release_is_refused(forgery: str, forms: dict[str, Files], tmp_path: Path) -> None:
     """By the check that is there for it."""

@@ -240,7 +240,6 @@ def test_two_counts_have_a_mean_of_one(noise: tuple[str, str]) -> None:
 
 
 @pytest.mark.quick_cases("20-noise0", "4096-noise1")
-@pytest.mark.untraced
 @pytest.mark.parametrize("noise", [("a Laplace draw",) * 3, ("a Gaussian draw", "two rates", "a Laplace draw")])
 @pytest.mark.parametrize("points", [4096, 20])
 def test_three_counts_have_a_mean_of_at_most_one(
@@ -260,7 +259,6 @@ def test_three_counts_have_a_mean_of_at_most_one(
     assert points == 20 or (means > 0.9).all()
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize("gaussian", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_true_counts_are_refused_as_rarely_as_is_said(gaussian: bool) -> None:
     """Of 400 releases of the stated noise no more than a share p has a chance below p, whichever kind of e-value."""

@@ -97,7 +97,6 @@ def test_a_true_release_is_not_refused(name: str) -> None:
 
 
 @pytest.mark.slow_cases("dp-forest")
-@pytest.mark.untraced
 @pytest.mark.parametrize("name", ["dp-forest", "dp-nb", "dp-marginals", "edprf", "diffgen"])
 def test_a_true_release_of_numbers_to_predict_is_not_refused(name: str) -> None:
     """The same where the target has bounds, missing or not, in people and in rows, in rows and in cells."""

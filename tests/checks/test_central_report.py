@@ -189,7 +189,6 @@ def test_the_reach_of_noise_is_that_of_the_methods(law: str, rate: int) -> None:
     assert own._reach(np.zeros(16), 0.95) == 0
 
 
-@pytest.mark.untraced
 def test_a_forged_release_is_refused(tmp_path: Path) -> None:
     """With all files and hashes rewritten."""
     asked = dict(RELEASES["marginals"])

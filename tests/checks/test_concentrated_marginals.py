@@ -120,7 +120,6 @@ FORGERIES: dict[str, tuple[Edit, str]] = {
 """Forgeries, and the check that refuses each; None where the files cannot be read as a release any more."""
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize("name", ["files", "pure"])
 def test_rewriting_alone_is_no_forgery(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """The true releases validate."""

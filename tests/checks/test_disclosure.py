@@ -218,7 +218,6 @@ def _plain(given_rows: list[Row], numeric: bool, missing_is_value: bool) -> dict
     return out
 
 
-@pytest.mark.untraced
 @settings(max_examples=80, deadline=None)
 @given(ROWS, st.booleans(), st.booleans())
 def test_the_recount_equals_the_definitions(rows: list[Row], numeric: bool, missing_is_value: bool) -> None:
@@ -233,7 +232,6 @@ def test_the_recount_equals_the_definitions(rows: list[Row], numeric: bool, miss
 
 
 @pytest.mark.slow
-@pytest.mark.untraced
 @settings(max_examples=40, deadline=None)
 @given(ROWS, st.booleans())
 def test_columns_counted_together_are_counted_as_alone(rows: list[Row], missing_is_value: bool) -> None:

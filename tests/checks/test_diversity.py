@@ -60,7 +60,6 @@ def test_an_empty_table_shows_nothing() -> None:
 
 
 @pytest.mark.quick_cases("sensitive1")
-@pytest.mark.untraced
 @pytest.mark.parametrize("sensitive", [(), ("income",)])
 def test_every_k_anonymous_report_has_the_share(tmp_path: Path, sensitive: tuple[str, ...]) -> None:
     """Every k-anonymous report has the share, also for a target that is not declared sensitive."""

@@ -148,7 +148,6 @@ def _needless(files: Files, family: str, listed: Iterable[str]) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.untraced
 def test_a_listed_place_is_accepted(small_releases: dict[str, Files]) -> None:
     """In one of its changes at least, of one family: a place that is refused anyway must not be on the list."""
     holders = {place: family for family in reversed(QUICKEST) for place in _reasons(family)}

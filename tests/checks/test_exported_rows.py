@@ -95,7 +95,6 @@ def test_every_form_holds_what_the_release_holds(target: str, tmp_path: Path) ->
 
 
 @pytest.mark.quick_cases("out.csv", "out.xlsx", "sqlite*")
-@pytest.mark.untraced
 @pytest.mark.parametrize("target", TARGETS)
 def test_changed_missing_and_added_rows_and_columns_are_found(target: str, tmp_path: Path) -> None:
     """One cell of every column, a row less, one twice, one in the place of another; any order is the same."""

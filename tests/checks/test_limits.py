@@ -229,7 +229,6 @@ def _fuzzed(family: str, folder: Path, most: int | None, seed: int = 1) -> list[
 needs_limits = pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are those of Linux")
 
 
-@pytest.mark.untraced  # the processes that look at forgeries leave no trace
 @pytest.mark.slow
 @needs_limits
 @pytest.mark.parametrize("family", ["k-anonymous", "forest"])
@@ -545,7 +544,6 @@ def _first_split(params: Any) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.untraced  # tracing alone takes seconds of the five
 def test_tables_that_were_not_requested_are_not_followed_line_by_line(tmp_path: Path) -> None:
     """A list of 100,000 tables took 20 seconds."""
     files = made("tables", tmp_path)

@@ -72,7 +72,6 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Files]:
 
 
 @pytest.mark.slow_cases("errph")
-@pytest.mark.untraced
 @pytest.mark.parametrize("kind", MADE)
 def test_rewriting_alone_is_no_forgery(releases: dict[str, Files], kind: str, tmp_path: Path) -> None:
     """Rewritten unchanged, every kind of randomized release validates."""

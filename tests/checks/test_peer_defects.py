@@ -62,7 +62,6 @@ def test_a_row_number_that_was_left_in_is_found() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.untraced
 def test_rows_with_missing_values_do_not_vanish(tmp_path: Path) -> None:
     """600 rows in, 550 out without a word: here every row is released or counted as suppressed."""
     table = pa.table({"age": [None if at % 12 == 0 else at % 40 for at in range(600)], "label": ["a", "b"] * 300})

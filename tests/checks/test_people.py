@@ -67,7 +67,6 @@ def _distance(members: list[Row], rows: list[Row], ordered: bool) -> float:
     return min(max(upward, downward) / max(len(gaps) - 1, 1), 1.0)
 
 
-@pytest.mark.untraced
 @settings(max_examples=20, deadline=None)
 @given(ROWS, st.booleans())
 def test_t_is_how_far_shares_of_people_move(rows: list[Row], numeric: bool) -> None:
@@ -102,7 +101,6 @@ def test_what_is_told_of_people_is_no_better_than_any_division_of_them(rows: lis
                 assert found["recursive_c_2"] >= counts[0] / sum(counts[1:]) - 1e-9
 
 
-@pytest.mark.untraced
 @settings(max_examples=20, deadline=None)
 @given(ROWS, st.booleans())
 def test_people_with_one_row_each_are_rows(rows: list[Row], numeric: bool) -> None:
@@ -149,7 +147,6 @@ def test_risks_count_people() -> None:
     assert risk["k_anonymity"] == {"k": 12, "people": 1}
 
 
-@pytest.mark.untraced
 @settings(max_examples=20, deadline=None)
 @given(ROWS, st.booleans())
 def test_the_counts_that_are_told_allow_the_same_recount(

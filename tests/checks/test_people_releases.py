@@ -59,7 +59,6 @@ def people_of(table: pd.DataFrame) -> pd.Series:
     return table["who"].str.strip().astype(float).astype(int)
 
 
-@pytest.mark.untraced
 def test_the_report_counts_people(untouched: Path) -> None:
     """Class sizes and risks are those of the people in each class, found again in the source by its recoding."""
     made, source = anonkit.load(untouched), visits()
@@ -193,7 +192,6 @@ def test_the_next_batch_is_counted_in_people(untouched: Path, tmp_path: Path) ->
 
 
 @pytest.mark.quick_cases("250")
-@pytest.mark.untraced
 @pytest.mark.parametrize("rows", [100_000, 250])
 def test_rows_of_nobody_are_left_out_and_said(rows: int) -> None:
     """Rows without a unit fill no class: they go, report and terminal state their number, or the policy refuses."""

@@ -27,7 +27,6 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Files:
     return Files.read(out)
 
 
-@pytest.mark.untraced
 def test_the_release_itself_validates(release: Files, tmp_path: Path) -> None:
     """With what it shows as it has to be: a group of the tree, and whether the score is high."""
     assert verdict(release.write(tmp_path)) == (0, ())
@@ -140,7 +139,6 @@ FORGERIES: dict[str, tuple[Edit, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize("name", FORGERIES)
 def test_a_forged_release_is_refused(name: str, release: Files, tmp_path: Path) -> None:
     """All files and hashes rewritten: the check that is there for it fails."""

@@ -122,7 +122,6 @@ JOBS = {"kind": "categories", "values": ["clerk", "miner", "nurse"], "missing": 
 
 
 @pytest.mark.quick_cases("None-incognito", "160-rfka")
-@pytest.mark.untraced
 @pytest.mark.parametrize("method", ["rfka", "datafly", "incognito"])
 @pytest.mark.parametrize("search_rows", [None, 160])
 def test_a_release_along_a_declared_tree_validates(method: str, search_rows: int | None, tmp_path: Path) -> None:

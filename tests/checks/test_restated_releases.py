@@ -39,7 +39,6 @@ def restated(told: Any, times: float) -> Any:
 
 
 @pytest.mark.slow_cases("diffprf", "dp-marginals with a delta")
-@pytest.mark.untraced
 @pytest.mark.parametrize("kind", RELEASES)
 def test_a_release_that_states_more_noise_than_it_has_is_told(kind: str, tmp_path: Path) -> None:
     """The true one is not; the restated one by the check that is there for it."""

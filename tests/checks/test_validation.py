@@ -104,7 +104,6 @@ TAMPERING: dict[str, tuple[Callable[[Path], object], set[str]]] = {
 }
 
 
-@pytest.mark.untraced
 def test_an_untouched_release_passes(untouched: Path) -> None:
     """Every check holds, and there are many."""
     validation = anonkit.validate(untouched)
@@ -244,7 +243,6 @@ def test_data_that_are_no_table(copy: Path, rehashed: bool) -> None:
         assert failed == {"hash:data"}
 
 
-@pytest.mark.untraced
 def test_what_is_asked_and_not_looked_at_is_no_pass(small_customers: pa.Table, tmp_path: Path) -> None:
     """l is about columns: where none is named, nothing says that it holds, and the validation does not pass."""
     output = tmp_path / "out.parquet"

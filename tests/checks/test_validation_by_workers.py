@@ -74,7 +74,6 @@ def _release(method: str, folder: Path) -> Path:
 
 
 @pytest.mark.quick_cases("rr", "dp-nb")
-@pytest.mark.untraced
 @pytest.mark.parametrize("method", METHODS)
 def test_the_checks_are_the_same_and_no_row_is_read_here(method: str, released: Released, tmp_path: Path) -> None:
     """The files that this machine has are footers without rows; what workers find is what it found itself before."""

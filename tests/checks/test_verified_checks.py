@@ -10,7 +10,6 @@ from checks.small_releases import FAMILIES
 
 
 @pytest.mark.quick_cases("k-anonymous", "forest", "tables")
-@pytest.mark.untraced
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_check_that_is_taken_out_of_the_report_is_missed(
     small_releases: dict[str, Files], family: str, tmp_path: Path

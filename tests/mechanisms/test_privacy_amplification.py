@@ -89,7 +89,6 @@ def test_the_bound_is_not_below_the_enumerated_law(matrix: list[list[int]], n: i
     assert exact_delta(probabilities(matrix), n, epsilon) <= row.delta(epsilon, n) + 1e-12
 
 
-@pytest.mark.untraced
 @settings(max_examples=15)
 @given(first=weights(2, 3), second=weights(2, 2), n=st.integers(1, 3), share=st.floats(0, 1))
 def test_the_bound_holds_for_rows_that_answer_everything(

@@ -18,7 +18,7 @@ import anonkit
 from anonkit.errors import AnonkitError, GuaranteeError, LedgerError, ParameterError, ReleaseFormatError
 from anonkit.ledger import Ledger
 from anonkit.ledger.ledger_place import users_ledger
-from anonkit.pipeline import earlier_releases
+from anonkit.pipeline import earlier_batches
 from anonkit.pipeline.earlier_batches import applied_recoding, batch_policy, earlier_recoding
 from anonkit.policy.declaration import Policy
 
@@ -59,7 +59,7 @@ def test_a_table_that_grew_releases_its_new_people(tmp_path: Path) -> None:
         "known_people_whose_rows_changed": 3,
         "rows_of_known_people": 203,
     }
-    assert earlier_releases.NOTE in made.report["notes"]
+    assert earlier_batches.NOTE in made.report["notes"]
     assert "known_people" not in (tmp_path / "b.report.json").read_text(encoding="utf-8")
     assert anonkit.validate(tmp_path / "b.parquet").passed
     third = release(visits(130), tmp_path / "c.parquet", only_new=True)
@@ -152,7 +152,7 @@ def test_several_columns_together_name_a_person(tmp_path: Path) -> None:
 def test_a_release_that_is_booked_meanwhile_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the look at who is known and the booking: the same people would be in both."""
     release(visits(100), tmp_path / "a.parquet")
-    inner = earlier_releases.with_new_people
+    inner = earlier_batches.with_new_people
 
     def late(*args: Any) -> Any:
         found = inner(*args)

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 import anonkit
 from anonkit.domains.cell_values import cell_keys, codes_of_cells, labels_of_cells
 from anonkit.domains.number_bins import Categories, Grid
-from anonkit.dp_trees.aggregates import cell_sums
+from anonkit.dp_trees import aggregate_tables
 from anonkit.dp_trees.release import coded_rows
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.methods import make_method
@@ -231,19 +231,19 @@ SETTINGS: dict[str, dict[str, Any]] = {**QUICK, "errph": {"epsilon": 1.0, "bins"
 def fed(method: str, data: Any, policy: Policy, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The method's result for each row that it uses, in order: codes and labels, sums, or answers under a fixed key."""
     seen: list[Any] = []
-    real, add = coded_rows._coded, cell_sums.CellSums.__call__
+    real, add = coded_rows._coded, aggregate_tables.CellSums.__call__
 
     def spy(*given: Any) -> Any:
         codes, labels = real(*given)
         seen.append([*zip(*codes.tolist(), labels.tolist(), strict=True)])
         return codes, labels
 
-    def spy_on_sums(own: cell_sums.CellSums, batch: pa.RecordBatch, row: int) -> Any:
+    def spy_on_sums(own: aggregate_tables.CellSums, batch: pa.RecordBatch, row: int) -> Any:
         seen.append([tuple(add(own, batch.slice(at, 1), row + at).tolist()) for at in range(batch.num_rows)])
         return add(own, batch, row)
 
     monkeypatch.setattr(coded_rows, "_coded", spy)
-    monkeypatch.setattr(cell_sums.CellSums, "__call__", spy_on_sums)
+    monkeypatch.setattr(aggregate_tables.CellSums, "__call__", spy_on_sums)
     source = ENGINE.scan(data, policy)
     made = make_method(method, SETTINGS[method])
     draft = made.release(source, policy, engine=ENGINE, rng=Randomness.seeded(1))

@@ -14,8 +14,6 @@ from anonkit.methods import METHODS, example_of, method_class
 from anonkit.policy.declaration import Policy
 from anonkit.promises.guarantee import LOOKED_AT
 
-pytestmark = pytest.mark.untraced
-
 
 @pytest.mark.quick_cases("dp-nb", "rr")
 @pytest.mark.parametrize("method", METHODS)

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 
 from anonkit.promises.anonymous_classes import Diversity, KAnonymity
 
-pytestmark = pytest.mark.untraced
-
 
 @dataclass(frozen=True)
 class Counted:

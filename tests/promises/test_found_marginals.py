@@ -38,8 +38,6 @@ from anonkit.policy.declaration import Policy
 from anonkit.promises.noise_promises import CentralDP
 from anonkit.randomness import Randomness
 
-pytestmark = pytest.mark.untraced
-
 N = 4_000
 ONE = 1 << 52
 GAUSSIAN: dict[str, Any] = {"epsilon": 16.0, "delta": 1e-2}

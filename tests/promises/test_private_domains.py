@@ -194,7 +194,6 @@ def test_whatever_is_refused_for_what_was_found_is_charged(why: str, method: str
     assert (standing.epsilon, standing.delta) == (30.0, 1e-2)
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize("method", ["dp-nb", "dp-forest", "dp-marginals"])
 def test_a_rehearsal_looks_for_no_domain(method: str, tmp_path: Path) -> None:
     """It is charged nothing, so that it draws nothing: it says the same of a table in which nothing would be found."""

@@ -58,7 +58,6 @@ def release(table: Any, method: str, path: Path, policy: dict[str, Any] = POLICY
     return anonkit.release(table, method=method, policy=chosen, output=path, ledger=None, **asked)
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize("method", METHODS)
 def test_bins_are_released_and_nothing_else(method: str, tmp_path: Path) -> None:
     """Parts of the calendar, of the day and of the map, by every method with noise; the release validates."""

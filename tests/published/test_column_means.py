@@ -15,8 +15,6 @@ from anonkit.policy.declaration import Policy
 from anonkit.published.column_means import ColumnCounts, ColumnMean, counts_of_columns, means_of, notes_on_means
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
 
-pytestmark = pytest.mark.untraced
-
 SURE = 1 << 58
 """A rate at which there is no noise."""
 LOUD = 1 << 46

@@ -89,8 +89,6 @@ def test_scores_that_do_not_fit_are_refused(change: dict[str, Any]) -> None:
         scores_of(params, FOREST)
 
 
-pytestmark = pytest.mark.untraced
-
 _PLACES = (np.arange(32) + 0.5) / 32
 SMOOTH = np.stack([1 + 0.8 * np.cos(2 * np.pi * _PLACES), 1 - 0.8 * np.cos(2 * np.pi * _PLACES)], axis=1) / 32
 STEP = np.stack([np.where(_PLACES < 0.3, 1.8, 0.657), np.where(_PLACES < 0.3, 0.4, 1.257)], axis=1) / 32

@@ -13,8 +13,6 @@ import anonkit
 from anonkit.policy.declaration import Policy
 from anonkit.published.column_means import excess, is_explained, notes_on_target
 
-pytestmark = pytest.mark.untraced
-
 SCALE = 4.0
 VARIANCE = 2 * SCALE**2
 

@@ -11,8 +11,6 @@ from anonkit.checks.central_noise import Noise, law_of_noise
 from anonkit.published.noise_intervals import gaussian_margin
 from anonkit.published.noisy_tables import GAUSSIAN, noise_variance
 
-pytestmark = pytest.mark.untraced
-
 ONE = 1 << 52
 
 

@@ -198,7 +198,6 @@ def test_the_variance_is_that_of_the_noise(epsilon: float) -> None:
     assert drawn.var() == pytest.approx(noise_variance(rate), rel=0.05)
 
 
-@pytest.mark.untraced
 def test_all_tables_together_tell_class_sizes_best() -> None:
     """Over 400 draws the pooled sizes are unbiased and have the variance that is stated, below that of any table."""
     found = np.array([jobs_and_ages(seed).class_sizes[0] for seed in range(400)])

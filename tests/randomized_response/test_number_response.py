@@ -24,8 +24,6 @@ from anonkit.randomized_response.number_response import (
     flattest_set,
 )
 
-pytestmark = pytest.mark.untraced
-
 
 def variance(channel: TruthOrBlind) -> float:
     """Mean variance of the estimated shares of equally frequent pairs, from the inverse of the whole matrix."""

@@ -26,8 +26,6 @@ from anonkit.randomized_response.randomized_draft import (
 )
 from anonkit.randomness import Randomness
 
-pytestmark = pytest.mark.untraced
-
 COLUMNS: dict[str, Any] = {
     "job": {"categories": ["cook", "nurse", "smith"]},
     "sex": {"categories": ["f", "m"]},

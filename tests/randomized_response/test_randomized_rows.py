@@ -37,7 +37,6 @@ def randomizer(name: str, chosen: dict[str, Any], table: pa.Table) -> RandomizeB
         return RandomizeBatch(table=published, key=KEY, schema=draft.data.schema)
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize(("name", "chosen"), MODELS)
 def test_batches_of_any_size_give_the_same_rows(name: str, chosen: dict[str, Any], small_customers: pa.Table) -> None:
     """One batch of 400 rows, and batches of 7 rows on a function that went through pickle."""

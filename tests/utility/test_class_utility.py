@@ -85,7 +85,6 @@ NUMBERS = RNG.integers(0, 10, 400)
 MANY = RNG.integers(0, 10, 500)
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize("classes", [2, 3])
 def test_a_target_that_follows_from_a_feature_is_predicted(classes: int) -> None:
     """Nearly always right, beside the share of the commonest class; the labels of the rows scored teach nothing."""
@@ -148,7 +147,6 @@ def test_a_release_that_is_its_source_differs_by_nothing() -> None:
         assert difference == {"value": 0.0, "ci": [0.0, 0.0], "shows": "no difference that these rows can show"}
 
 
-@pytest.mark.untraced
 def test_the_figures_of_the_source_are_the_same_whatever_the_release() -> None:
     """A release without a feature guesses the commonest class, and changes nothing of what is beside it."""
     every = np.ones(400, dtype=bool)

@@ -12,8 +12,6 @@ from threadpoolctl import threadpool_info
 
 from anonkit.utility import consumer_models
 
-pytestmark = pytest.mark.untraced
-
 N = 400
 
 

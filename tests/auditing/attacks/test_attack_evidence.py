@@ -78,7 +78,6 @@ def test_masked_digits_and_dates() -> None:
     assert compatible(["[2020-01-01, 2021-01-01)"], days)[0].tolist() == [True, False]
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize("method", [pytest.param("mondrian", marks=pytest.mark.slow), "rfka"])
 def test_every_source_row_fits_its_released_row(method: str) -> None:
     """The labels of both kinds of recoding: what is read back contains what was recoded."""

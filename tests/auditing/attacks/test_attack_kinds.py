@@ -20,8 +20,6 @@ from anonkit.auditing.attacks.attack_kinds import ranked, singled_out
 from anonkit.auditing.attacks.success_rates import FEW, NONE, RISK
 from anonkit.policy.declaration import Policy
 
-pytestmark = pytest.mark.untraced  # attacks and bounds call nothing whose branches are measured
-
 N = 2000
 ENTRY = {"value", "base_rate", "attack_rate", "control_rate", "risk", "ci", "n_attacks", "verdict"}
 

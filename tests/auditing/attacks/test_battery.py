@@ -19,8 +19,6 @@ from anonkit.auditing.attacks.success_rates import FEW, NONE, RISK, WEAK, Attack
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import ParameterError
 
-pytestmark = pytest.mark.untraced
-
 
 def people(n: int, seed: int = 0) -> pa.Table:
     """Distinct people: four columns that distinguish them, an illness that follows from two of them and chance."""

@@ -12,7 +12,6 @@ from anonkit.datasets import bank_customers
 
 
 @pytest.mark.slow
-@pytest.mark.untraced
 def test_rows_that_merged_are_aligned_with_what_they_show(tmp_path: Path) -> None:
     """Every row of a merged batch is found again under the coarser step it shows; none is taken for left out."""
     anonkit.release(

@@ -35,8 +35,6 @@ from anonkit.auditing.attacks.success_rates import (
 )
 from anonkit.errors import in_python, on_command_line
 
-pytestmark = pytest.mark.untraced  # attacks and bounds call nothing whose branches are measured
-
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_the_bound_fails_no_more_often_than_promised(epsilon: float) -> None:

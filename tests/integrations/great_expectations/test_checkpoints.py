@@ -166,7 +166,7 @@ def test_a_partition_that_is_not_there_is_no_success(
 
 
 @pytest.mark.quick_cases("duckdb")
-@pytest.mark.parametrize("backend", ["duckdb", "postgresql", pytest.param("spark", marks=pytest.mark.untraced)])
+@pytest.mark.parametrize("backend", ["duckdb", "postgresql", "spark"])
 def test_not_a_number_is_a_missing_value(
     backend: str, released: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

@@ -47,7 +47,7 @@ def context() -> Any:
 
 
 @pytest.mark.quick_cases("None-sqlite", "None-postgresql", "who-pandas")
-@pytest.mark.parametrize("backend", [*BACKENDS[:-1], pytest.param("spark", marks=pytest.mark.untraced)])
+@pytest.mark.parametrize("backend", [*BACKENDS[:-1], "spark"])
 @pytest.mark.parametrize("unit", [None, "who"])
 def test_every_backend_finds_the_same(
     backend: str, unit: str | None, frame: pd.DataFrame, context: Any, tmp_path: Path, request: pytest.FixtureRequest
