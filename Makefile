@@ -59,8 +59,8 @@ coverage: $(STAMP)  ## the branches of the whole package that the quick tests re
 test-random: $(STAMP)  ## the same tests on other generated examples and other noise each time
 	$(BIN)/python -m pytest -q -p no:cacheprovider -n auto --dist worksteal --hypothesis-profile random
 
-test-slow: $(STAMP)  ## the long audits, utility targets, and all that has a lighter sibling in the gate
-	$(BIN)/python -m pytest -q -m slow --hypothesis-profile random
+test-slow: $(STAMP)  ## the long audits, utility targets, and all that has a lighter sibling in the gate; TESTS="PATH …" a part
+	$(BIN)/python -m pytest -q -m slow --hypothesis-profile random $(TESTS)
 
 test-experiments: $(STAMP)  ## the quick form of the experiments of recipes/papers that the gate does not run; needs ../shared/data
 	$(BIN)/python -m pytest -q -p no:cacheprovider -m experiments tests/experiments

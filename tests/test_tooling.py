@@ -203,13 +203,28 @@ def test_every_command_of_a_workflow_is_one_of_here(
     runs = [command for _, command in _steps(workflows, "run")]
     assert runs
     for command in runs:
-        done = command.replace("${{ matrix.python }}", "3.11").removesuffix(' TAG="$GITHUB_REF_NAME"').split()
+        done = command.replace("${{ matrix.python }}", "3.11").removesuffix(' TAG="$GITHUB_REF_NAME"')
+        done = done.removesuffix(' TESTS="${{ matrix.tests }}"').split()
         if done[:2] == ["nox", "-s"]:
             assert set(done[2:]) <= names, command
         elif done[0] == "make":
             assert set(done[1:]) <= _make_targets(repository), command
         else:
             assert done == ["python", "-m", "pip", "install", "nox"], command
+
+
+def test_every_long_test_runs_once_a_week(repository: Path, workflows: dict[str, Any]) -> None:
+    """Expectations that nobody runs grow old: of each folder with `slow` tests the week has a part."""
+    parts = " ".join(workflows["tests.yml"]["jobs"]["slow"]["strategy"]["matrix"]["tests"]).split()
+    folders = {
+        path.relative_to(repository).parts[1]
+        for path in (repository / "tests").rglob("test_*.py")
+        if re.search(r"mark\.slow\b|quick_cases\(|slow_cases\(", path.read_text(encoding="utf-8"))
+    }
+    assert {f"tests/{name}" for name in folders if not name.endswith(".py")} <= set(parts)
+    assert "tests/test_*.py" in parts
+    assert len(parts) == len(set(parts))
+    assert all(part == "tests/test_*.py" or (repository / part).is_dir() for part in parts)
 
 
 def test_files_that_sessions_and_targets_name_exist(repository: Path) -> None:
@@ -262,7 +277,7 @@ def test_workflows_hold_no_right_that_they_do_not_need(workflows: dict[str, Any]
         for title, job in workflow["jobs"].items():
             more = {"id-token": "write"} if (name, title) == ("release.yml", "publish") else None
             assert job.get("permissions") == more, f"{name}: {title}"
-            assert "uses" in job or job["timeout-minutes"] <= 45
+            assert "uses" in job or job["timeout-minutes"] <= (350 if title == "slow" else 45)
         assert "secrets" not in json.dumps(workflow), name
     for step, action in _steps(workflows, "uses"):
         assert re.fullmatch(r"[\w-]+/[\w-]+@(v\d+|release/v\d+)", action), action
