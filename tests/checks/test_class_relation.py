@@ -153,7 +153,7 @@ def test_people_are_those_of_one_machine(seed: int, tmp_path: Path) -> None:
 
     assert found == expected
     assert found.counts is not None
-    assert found.counts.to_dict() == told.to_dict()
+    assert found.counts.to_params() == told.to_params()
     here = measure(drawn.table, drawn.names, people=told, **drawn.asked)
     assert (again, again.checks) == (here, here.checks)
     assert alike == fewest_alike(drawn.table, drawn.names, "person")

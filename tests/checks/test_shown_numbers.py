@@ -270,12 +270,12 @@ def _one_cell(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _moved_row(files: Files) -> None:
-    """Give the row of one class the cells of another: both show centroids."""
+    """Give a row of a class of the fewest rows the cells of another class: both show centroids."""
     rows = files.table.to_pylist()
     key = ("age", "pay", "sex")
-    first = tuple(rows[0][name] for name in key)
-    other = next(row for row in rows if tuple(row[name] for name in key) != first)
-    rows[0] |= {name: other[name] for name in key}
+    shown = [tuple(row[name] for name in key) for row in rows]
+    moved = min(range(len(rows)), key=lambda at: shown.count(shown[at]))
+    rows[moved] |= dict(zip(key, next(cells for cells in shown if cells != shown[moved]), strict=True))
     files.table = pa.Table.from_pylist(rows, schema=files.table.schema)
 
 

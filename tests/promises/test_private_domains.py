@@ -227,7 +227,7 @@ def test_a_rehearsal_is_refused_as_a_release_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [KeyError, MemoryError, SourceError])
-@pytest.mark.parametrize("step", ["private_domains.DomainSearch._bounded", "private_domains._undecided"])
+@pytest.mark.parametrize("step", ["private_searches.DomainSearch._bounded", "private_searches._undecided"])
 def test_whatever_fails_while_domains_are_found_is_charged(
     step: str, kind: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
