@@ -27,14 +27,14 @@ def test_the_chosen_tests_reach_whatever_any_reaches(
 
 
 def test_of_two_tests_the_quicker_one_is_chosen() -> None:
-    """Where one reaches all that the other does; and one that alone reaches a branch is in any case."""
+    """If one reaches all that the other does. A test that alone reaches a branch is chosen in any case."""
     reached = {"slow": frozenset({1, 2}), "quick": frozenset({1, 2}), "alone": frozenset({3})}
 
     assert fewest(reached, {"slow": 5.0, "quick": 1.0, "alone": 60.0}) == ["alone", "quick"]
 
 
 def test_branches_are_those_of_a_test_and_its_fixtures(tmp_path: Path) -> None:
-    """What an import runs belongs to no test."""
+    """Branches that an import reaches belong to no test."""
     data = CoverageData(str(tmp_path / "coverage"))
     for context, branches in (
         ("", {(1, 2)}),

@@ -36,7 +36,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 
 import anonkit
 from anonkit.consumers.published_classifiers import Forest
-from anonkit.datasets import bank_customers, bank_customers_policy, simulated_tables
+from anonkit.datasets import bank_customers, bank_customers_policy, bicycle_trips, survey_respondents
 from anonkit.dp_trees.grower import grow
 from anonkit.dp_trees.plan import Choices, Disjoint, NoisyClassCounts, Plan
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch
@@ -211,8 +211,8 @@ def other_tables() -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame, Policy, st
 
 def unseen_tables() -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame, Policy, str]]:
     """Tables that were first released when every constant was fixed: name, train, test, policy, target."""
-    survey = simulated_tables(45_000, seed=1).to_pandas().drop(columns=["respondent_id", "weight"])
-    trips = simulated_tables(4_000, seed=1).to_pandas()
+    survey = survey_respondents(45_000, seed=1).to_pandas().drop(columns=["respondent_id", "weight"])
+    trips = bicycle_trips(4_000, seed=1).to_pandas()
     trips["hour"] = trips["clock"].astype(str).str[:2]
     trips = trips.drop(columns=["rider", "day", "clock"])
     for name, table, target in (

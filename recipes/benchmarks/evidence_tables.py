@@ -21,7 +21,7 @@ from sklearn.datasets import make_classification
 
 from anonkit.consumers import NaiveBayes
 from anonkit.consumers.column_statistics import Columns
-from anonkit.datasets import bank_customers, hospital_patients, hospital_visits, simulated_tables
+from anonkit.datasets import bank_customers, bicycle_trips, hospital_patients, hospital_visits
 from anonkit.domains.coded_columns import FloatArray, IntArray
 from anonkit.engines.engine_choice import open_engine
 from anonkit.estimators import evidence_weight
@@ -57,7 +57,7 @@ def tables() -> Iterator[tuple[str, pd.DataFrame, str]]:
     visits = visits.drop(columns=["patient", "patient_id"]).astype({"month": str})
     for target in ("readmitted", "ward"):
         yield f"visits, {target}", visits, target
-    trips = simulated_tables(4_000, seed=7).to_pandas()
+    trips = bicycle_trips(4_000, seed=7).to_pandas()
     trips["hour"] = trips["clock"].astype(str).str[:2]
     trips["weekend"] = np.where(pd.to_datetime(trips["day"]).dt.dayofweek >= 5, "yes", "no")
     yield "trips, weekend", trips.drop(columns=["rider", "day", "clock"]), "weekend"

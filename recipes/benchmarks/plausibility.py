@@ -40,7 +40,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import anonkit
-from anonkit.datasets import bank_customers, hospital_visits, simulated_tables
+from anonkit.datasets import bank_customers, bicycle_trips, hospital_visits, survey_respondents
 
 Rule = Callable[[pd.DataFrame], "pd.Series[bool]"]
 PARTS = 8
@@ -120,12 +120,12 @@ def _adult() -> Table:
 
 
 def _survey() -> Table:
-    frame = simulated_tables(15_000, seed=1).to_pandas().drop(columns=["respondent_id", "weight"])
+    frame = survey_respondents(15_000, seed=1).to_pandas().drop(columns=["respondent_id", "weight"])
     return _plain(frame.dropna(subset=["makes_ends_meet"]), "makes_ends_meet")
 
 
 def _trips() -> Table:
-    frame = simulated_tables(6_000, seed=1).to_pandas().drop(columns=["rider", "day", "clock"])
+    frame = bicycle_trips(6_000, seed=1).to_pandas().drop(columns=["rider", "day", "clock"])
     return _plain(frame, "electric")
 
 

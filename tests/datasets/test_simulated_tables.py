@@ -23,7 +23,7 @@ from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonkit.datasets import bicycle_riders, simulated_table, simulated_tables, simulation
+from anonkit.datasets import bicycle_riders, bicycle_trips, simulated_table, simulation, survey_respondents
 from anonkit.datasets.__main__ import main
 from anonkit.datasets.simulated_tables import SIMULATIONS, hospital_patients, hospital_visits
 from anonkit.errors import ParameterError
@@ -32,7 +32,7 @@ from anonkit.policy.declaration import Policy
 
 def test_trips_belong_to_riders_and_stay_in_the_city() -> None:
     """Every rider has 1 to 20 trips; coordinates are within the box, times within the day, days within the spring."""
-    riders, trips = bicycle_riders(400, 5), simulated_tables(400, 5)
+    riders, trips = bicycle_riders(400, 5), bicycle_trips(400, 5)
 
     number = trips.group_by("rider").aggregate([([], "count_all")])
     assert set(number["rider"].to_pylist()) == set(riders["rider_id"].to_pylist())
@@ -51,7 +51,7 @@ def test_trips_belong_to_riders_and_stay_in_the_city() -> None:
 
 def test_a_home_is_identified_by_two_trips_of_a_rider() -> None:
     """Starts of morning trips of one rider lie within 500 metres: what makes trips a risk is in the simulation."""
-    trips = simulated_tables(300, 1).to_pandas()
+    trips = bicycle_trips(300, 1).to_pandas()
     early = trips[trips["clock"].astype(str) < "08:30:00"]
     spread = early.groupby("rider")["start_lat"].agg(["std", "size"])
     assert (spread[spread["size"] > 3]["std"] * 111 < 0.5).mean() > 0.3
@@ -59,7 +59,7 @@ def test_a_home_is_identified_by_two_trips_of_a_rider() -> None:
 
 def test_the_weight_of_a_respondent_discloses_region_and_age() -> None:
     """One weight represents one region and one of three age groups: so it counts as a quasi-identifier."""
-    frame = simulated_tables(5_000, 2).to_pandas()
+    frame = survey_respondents(5_000, 2).to_pandas()
     frame["region"] = frame["municipality"].str[:-3]
     assert frame.groupby("weight")["region"].nunique().max() == 1
     assert frame.groupby("weight")["age"].agg(lambda ages: ages.max() - ages.min()).max() <= 34
@@ -67,7 +67,7 @@ def test_the_weight_of_a_respondent_discloses_region_and_age() -> None:
 
 def test_answers_are_missing_as_described() -> None:
     """Occupation of those who are not employed, some education and health, one income in eight."""
-    frame = simulated_tables(20_000, 0).to_pandas()
+    frame = survey_respondents(20_000, 0).to_pandas()
     assert (frame["occupation"].isna() == (frame["activity"] != "employed")).all()
     assert 0.03 < frame["education"].isna().mean() < 0.05
     assert 0.01 < frame["health"].isna().mean() < 0.03
@@ -137,7 +137,7 @@ def test_cells_are_within_the_declared_domains_and_every_category_occurs(name: s
 
 def test_the_respondents_of_a_seed_stay_what_they_are() -> None:
     """The first respondent of seed 0 is pinned: figures on pages stay reproducible."""
-    assert simulated_tables(1, 0).to_pylist() == [FIRST_RESPONDENT]
+    assert survey_respondents(1, 0).to_pylist() == [FIRST_RESPONDENT]
 
 
 def test_the_command_writes_the_table_and_its_policy(tmp_path: Path) -> None:
@@ -150,9 +150,9 @@ def test_the_command_writes_the_table_and_its_policy(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "survey.csv: 30 rows, 13 columns\n"), done.stderr
     out = tmp_path / "survey.csv"
     kinds = pacsv.ConvertOptions(
-        column_types=simulated_tables(1).schema, strings_can_be_null=True, quoted_strings_can_be_null=False
+        column_types=survey_respondents(1).schema, strings_can_be_null=True, quoted_strings_can_be_null=False
     )
-    assert pacsv.read_csv(out, convert_options=kinds).combine_chunks() == simulated_tables(30, 4).combine_chunks()
+    assert pacsv.read_csv(out, convert_options=kinds).combine_chunks() == survey_respondents(30, 4).combine_chunks()
     assert Policy.load(tmp_path / "p.toml").dataset == "household-survey"
     again = _command("respondents", str(out), "--people", "5")
     assert (again.exit_code, "survey.csv' exists" in again.output) == (2, True)

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anonkit
-from anonkit.datasets import bank_customers, hospital_patients, simulated_tables
+from anonkit.datasets import bank_customers, bicycle_trips, hospital_patients, survey_respondents
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.errors import GuaranteeError
 from anonkit.ledger.fingerprint import (
@@ -101,7 +101,7 @@ SAME: dict[str, PAIRS] = {
     "two of four columns": lambda: (some(4, values=60), without(some(4, values=60), "question 0", "question 1")),
     "two of forty": lambda: (some(40, values=4), rows(without(some(40, values=4), "question 7", "question 31"), 0.9)),
     "a survey": lambda: (
-        simulated_tables(800, 1), simulated_tables(800, 1).drop_columns(simulated_tables(1, 1).column_names[2:4]),
+        survey_respondents(800, 1), survey_respondents(800, 1).drop_columns(survey_respondents(1, 1).column_names[2:4]),
     ),
     "forty people": lambda: (customers(40), without(customers(40), "income", "loan")),
 }  # fmt: skip
@@ -134,21 +134,21 @@ OTHERS: dict[str, PAIRS] = {
         for word, seed in (("sold", 0), ("born", 50))
     ),
     "another survey": lambda: (
-        simulated_tables(800, 1), simulated_tables(800, 2).drop_columns(simulated_tables(1, 1).column_names[2:4]),
+        survey_respondents(800, 1), survey_respondents(800, 2).drop_columns(survey_respondents(1, 1).column_names[2:4]),
     ),
     "another hospital": lambda: (
         without(hospital_patients(800, 1), "patient_id"),
         without(hospital_patients(800, 2), "patient_id", hospital_patients(1).column_names[-1]),
     ),
     "other trips": lambda: (
-        without(simulated_tables(200, 1), "rider"),
-        without(simulated_tables(200, 2), "rider", simulated_tables(1).column_names[-1]),
+        without(bicycle_trips(200, 1), "rider"),
+        without(bicycle_trips(200, 2), "rider", bicycle_trips(1).column_names[-1]),
     ),
     "numbered rows": lambda: (
         customers().append_column("number", pa.array(range(1000))),
         without(customers(1000, 2), "age", "loan").append_column("number", pa.array(range(1000))),
     ),
-    "other columns of other people": lambda: (customers(), simulated_tables(1000, 1)),
+    "other columns of other people": lambda: (customers(), survey_respondents(1000, 1)),
     "the same answers of other people, half of them": lambda: (
         some(10, 3000, values=3), rows(without(some(10, 3000, seed=8, values=3), "question 0", "question 9"), 0.5),
     ),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import anonkit
-from anonkit.datasets import simulated_tables
+from anonkit.datasets import survey_respondents
 from anonkit.engines import Spark
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.ledger.account import Account
@@ -144,7 +144,7 @@ def test_a_simulated_table_is_named_and_brings_its_policy(tmp_path: Path) -> Non
     head = 'method = "mondrian"\noutput = "x.parquet"\nsimulate = { table = "respondents", people = 7, seed = 2 }\n'
     path.write_text(head, encoding="utf-8")
     recipe = Recipe.load(path)
-    assert recipe.source == simulated_tables(7, 2)
+    assert recipe.source == survey_respondents(7, 2)
     assert recipe.policy.sensitive == ("income", "health")
     path.write_text(head + 'policy = { dataset = "other" }\n', encoding="utf-8")
     assert Recipe.load(path).policy == Policy(dataset="other")

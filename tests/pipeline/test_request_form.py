@@ -113,6 +113,7 @@ DECIDED: dict[type, dict[bool, set[str]]] = {
             "new_ledger",
             "applied",
             "displaced",
+            "is_simulated",
             "released_before",
             "disjoint_from",
             "was_handed_out",
