@@ -98,7 +98,7 @@ bench-compare: $(STAMP)  ## speed of this tree against the last tag; AGAINST=REF
 	$(BIN)/python recipes/benchmarks/bench_compare.py $(if $(AGAINST),--against $(AGAINST)) $(if $(QUICK),--quick) \
 	  $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(ONLY),--only $(ONLY))
 
-lint: $(STAMP)  ## what `make test` checks of the text of the code
+lint: $(STAMP)  ## style, format and types; a minute
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

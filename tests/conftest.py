@@ -123,7 +123,7 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-LONGEST = "test_mypy_finds_nothing"
+LONGEST = "test_both_engines_make_one_release[ppnb]"
 
 
 REPOSITORY = Path(__file__).parents[1]

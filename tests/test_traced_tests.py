@@ -34,10 +34,10 @@ def test_of_two_tests_the_quicker_one_is_chosen() -> None:
 
 
 def test_branches_are_those_of_a_test_and_its_fixtures(tmp_path: Path) -> None:
-    """Branches that an import reaches belong to no test."""
+    """What only an import reaches belongs to no test; what a test reaches as well belongs to it."""
     data = CoverageData(str(tmp_path / "coverage"))
     for context, branches in (
-        ("", {(1, 2)}),
+        ("", {(1, 2), (8, 9)}),
         ("tests/x.py::test_a[|]|setup", {(1, 2), (2, 3)}),
         ("tests/x.py::test_a[|]|run", {(3, 4)}),
         ("tests/x.py::test_b|run", {(1, 2)}),
