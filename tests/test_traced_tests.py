@@ -49,8 +49,8 @@ def test_branches_are_those_of_a_test_and_its_fixtures(tmp_path: Path) -> None:
     found = reached_branches(tmp_path / "coverage")
 
     assert {test: len(branches) for test, branches in found.items()} == {
-        "tests/x.py::test_a[|]": 2,
-        "tests/x.py::test_b": 0,
+        "tests/x.py::test_a[|]": 3,
+        "tests/x.py::test_b": 1,
     }
 
 
