@@ -34,7 +34,7 @@ def test_of_two_tests_the_quicker_one_is_chosen() -> None:
 
 
 def test_branches_are_those_of_a_test_and_its_fixtures(tmp_path: Path) -> None:
-    """What only an import reaches belongs to no test; what a test reaches as well belongs to it."""
+    """Branches of imports alone belong to no test; those that a test reaches as well belong to it."""
     data = CoverageData(str(tmp_path / "coverage"))
     for context, branches in (
         ("", {(1, 2), (8, 9)}),
