@@ -20,16 +20,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from anonkit import __version__
 from anonkit.cli.files import write_text
 from anonkit.cli.outcome import WrongUsage
 from anonkit.errors import AnonkitError, ParameterError, did_you_mean
-from anonkit.parameters import option_name
 from anonkit.redaction import redacted
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from anonkit.parameters import Parameter
 
 
@@ -429,6 +429,8 @@ def _read(parameter: Parameter, text: Given) -> object:
 
 
 def _not_its_own(method: str, name: str) -> WrongUsage:
+    from anonkit.parameters import option_name
+
     option = option_name(name)
     owners = [
         other
@@ -474,6 +476,8 @@ def _option(same: Sequence[Parameter]) -> click.Option:
     words = list(dict.fromkeys(word for parameter in same for word in parameter.choices))
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
         return [CompletionItem(word) for word in words if word.startswith(incomplete)]
 
     return click.Option([first.option, first.name], default=None, help=first.help, shell_complete=complete)

@@ -193,6 +193,7 @@ def test_recipes_and_batches_are_signed_too(keys: tuple[Path, Path], tmp_path: P
         output=tmp_path / "next.parquet",
         sign=keys[0],
         max_suppression=1.0,
+        ledger=None,
     )
     assert made.place == Place.of(tmp_path / "next.parquet")
     assert anonkit.validate(made, signed_by=keys[1]).passed
