@@ -92,7 +92,7 @@ def test_the_owner_audits_and_the_next_batch_follows(run: Callable[[str], Any]) 
     assert told["files"]["descriptor"] == f"s3://{BUCKET}/monthly/out.datapackage.json"
     audited = run(f"anonkit audit {OUT} --original customers.csv --attacks 20 --owner-report owner")
     assert audited.code == 0, audited.err
-    again = run(f"anonkit apply {OUT} customers.csv s3://{BUCKET}/next.parquet --ledger other.sqlite")
+    again = run(f"anonkit apply {OUT} customers.csv s3://{BUCKET}/next.parquet --ledger other.sqlite --adopt")
     assert again.code == 0, again.err
     assert run(f"anonkit report s3://{BUCKET}/next.parquet --diff {OUT}").code == 0
     assert run(f"anonkit validate s3://{BUCKET}/next.parquet").code == 0
