@@ -94,7 +94,9 @@ def test_the_wait_is_bounded(error: RefusedError, seconds: int, monkeypatch: pyt
     assert seconds <= clock[0] <= seconds + 1
 
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="states of processes are read from /proc")
+reads_processes = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="states of processes are read from /proc"
+)
 
 LEADER_ENDS = "import ctypes, threading, time; threading.Thread(target=time.sleep, args=(60,)).start(); \
 ctypes.CDLL(None).pthread_exit(None)"
@@ -124,6 +126,7 @@ def _until_zombie(number: int) -> None:
     raise AssertionError("the process did not end")
 
 
+@reads_processes
 def test_a_killed_process_that_nobody_waited_for_has_ended(child: subprocess.Popen[bytes]) -> None:
     """It has its number until its parent asks for it, and runs no more."""
     process = _process(child.pid)
@@ -134,6 +137,7 @@ def test_a_killed_process_that_nobody_waited_for_has_ended(child: subprocess.Pop
     assert process.is_surely_dead()
 
 
+@reads_processes
 @pytest.mark.parametrize("child", [LEADER_ENDS], indirect=True)
 def test_a_process_whose_other_threads_go_on_has_not_ended(child: subprocess.Popen[bytes]) -> None:
     """The first thread alone has ended."""
@@ -142,6 +146,7 @@ def test_a_process_whose_other_threads_go_on_has_not_ended(child: subprocess.Pop
     assert not process.has_ended()
 
 
+@reads_processes
 def test_this_process_has_not_ended() -> None:
     """Every thread sees it."""
     seen: list[bool] = []
